@@ -42,12 +42,6 @@ def distinct_values_query(column: Column, source: exp.Table) -> exp.Query:
     return exp.union(present, exp.select(sql.named(sql.cast(exp.null(), column.lookup_type), VALUE)), distinct=True)
 
 
-def with_levels(query: exp.Select, labels: list[exp.Expr]) -> exp.Select:
-    """Return the query with its levels and the root above them."""
-    levels = [*labels, sql.literal(ROOT)]
-    return query.select(*(sql.named(label, level_name(level)) for level, label in enumerate(levels, start=1)))
-
-
 def root_if_null(tested: exp.Expr) -> exp.Case:
     """Begin a CASE that sends a value without a label of its own to the root."""
     return exp.Case().when(exp.Is(this=tested, expression=exp.null()), sql.literal(ROOT))

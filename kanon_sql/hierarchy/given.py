@@ -32,6 +32,7 @@ from kanon_sql.hierarchy.lookup_relation import (
     coded_paths,
     coded_query,
     load_paths,
+    reading,
 )
 from kanon_sql.hierarchy.rules import FlatRule
 from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefix_values, prefixed_query, require_prefixes
@@ -206,9 +207,8 @@ def build_hierarchy(
     try:
         bound, origin, notes = rule.bind(engine, source, column, facts)
         query = bound.query(column, source, facts)
-        height = len(query.selects) - 1
-        made = _coded(engine, column, query, height, ROOT, origin, definition=query, chosen=chosen)
-        return replace(made, notes=notes, rule=bound.settled(column, facts))
+        made = _coded(engine, column, query, ROOT, origin)
+        return replace(made, definition=query, chosen=chosen, notes=notes, rule=bound.settled(column, facts))
     except ComputationError:
         if chosen and not isinstance(rule, FlatRule):  # this rule was not given
             return build_hierarchy(engine, source, column, FlatRule(), facts, chosen=True)
@@ -219,34 +219,17 @@ def build_hierarchy(
         ) from None
 
 
-def for_other_rows(engine: Engine, hierarchy: Hierarchy, source: exp.Table, other: exp.Table) -> Hierarchy:
+def for_other_rows(engine: Engine, hierarchy: Hierarchy, other: exp.Table) -> Hierarchy:
     """Return a hierarchy with rows for the values of another table, and the labels that it gives those of its own.
 
     Bounds that were chosen by the data of its own table stay as they are. A hierarchy from a file or from the database
     is the same for both.
-
-    Args:
-        engine: has both tables.
-        hierarchy: that was made for the column of ``source``.
-        source: the table that it was made for.
-        other: a table with a column of the same name and type.
     """
     if hierarchy.definition is None:
         return hierarchy
-
-    def moved(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Table) and (node.name, node.db, node.catalog) == own:
-            return exp.alias_(other.copy(), node.alias, table=True) if node.alias else other.copy()
-        return node
-
-    own = (source.name, source.db, source.catalog)
-    definition = hierarchy.definition.copy().transform(moved)
-    if not isinstance(definition, exp.Query):
-        raise TypeError("a hierarchy is defined by a query")
-    made = _coded(
-        engine, hierarchy.column, definition, hierarchy.height, hierarchy.root, hierarchy.origin, definition=definition
-    )
-    return replace(made, chosen=hierarchy.chosen, notes=hierarchy.notes, rule=hierarchy.rule)
+    definition = reading(hierarchy.definition, other)
+    made = _coded(engine, hierarchy.column, definition, hierarchy.root, hierarchy.origin)
+    return replace(hierarchy, relation=made.relation, words=made.words, definition=definition)
 
 
 def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FromFile) -> Hierarchy:
@@ -344,10 +327,9 @@ def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Pref
     engine.load(prefixes, prefix_columns(rows), "load a hierarchy")
     query = prefixed_query(rule, rows, column, source, sql.aliased(prefixes, "prefixes"))
     definition = prefixed_query(rule, rows, column, source, prefix_values(rows))
-    height = len(query.selects) - 1
-    hierarchy = _coded(engine, column, query, height, rows.root, str(rule), definition=definition)
+    hierarchy = _coded(engine, column, query, rows.root, str(rule))
     engine.run(sql.drop(prefixes), "drop the rows of the file")
-    return hierarchy
+    return replace(hierarchy, definition=definition)
 
 
 def _use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:
@@ -358,22 +340,12 @@ def _use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hier
     query = exp.select(sql.named(value, VALUE), *levels).from_(stored.relation.copy())
     root = exp.select(sql.named(exp.Min(this=levels[-1].copy()), "root")).from_(stored.relation.copy())
     (label,) = engine.row(root, f"root of the hierarchy of {column.name}")
-    return _coded(engine, column, query, stored.height, label or ROOT, stored.origin, stored=stored.relation)
+    return replace(_coded(engine, column, query, label or ROOT, stored.origin), stored=stored.relation)
 
 
-def _coded(  # noqa: PLR0913 - the parts of a Hierarchy, passed through
-    engine: Engine,
-    column: Column,
-    query: exp.Query,
-    height: int,
-    root: str,
-    origin: str,
-    *,
-    definition: exp.Query | None = None,
-    stored: exp.Table | None = None,
-    chosen: bool = False,
-) -> Hierarchy:
+def _coded(engine: Engine, column: Column, query: exp.Query, root: str, origin: str) -> Hierarchy:
     """Return the hierarchy of a query of values and levels, checked and with codes."""
+    height = len(query.selects) - 1
     # 1. Values and levels, made once.
     levels = engine.temporary_name(f"kanon_levels_{column.name}")
     engine.run(sql.create_table(levels, query, temporary=True), f"levels of {column.name}")
@@ -385,4 +357,4 @@ def _coded(  # noqa: PLR0913 - the parts of a Hierarchy, passed through
     coded = coded_query(levels, height, words)
     engine.run(sql.create_table(relation, coded, temporary=True), f"prefix codes of {column.name}")
     engine.run(sql.drop(levels), "drop the levels without codes")
-    return Hierarchy(column, height, relation, words, root, origin, definition, stored, chosen)
+    return Hierarchy(column, height, relation, words, root, origin)

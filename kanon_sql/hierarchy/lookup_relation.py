@@ -133,61 +133,31 @@ def code_words(children: tuple[int, ...]) -> tuple[CodeWord, ...]:
 
 
 def coded_query(levels: exp.Table, height: int, words: tuple[CodeWord, ...]) -> exp.Query:
-    needed = [field.level for word in words for field in word.fields]
-    everything = levels_columns(height)
-    qualified = [sql.column(column.name, "levels") for column in everything]
-    # 3. The ordinals side by side.
-    codes = [
-        sql.named(
-            sql.cast(
-                sql.combined(
-                    [sql.shifted_left(sql.column(_ordinal(field.level)), field.shift) for field in word.fields]
-                ),
-                "BIGINT",
-            ),
-            code_name(number),
-        )
-        for number, word in enumerate(words)
-    ]
-    query = exp.select(*qualified, *codes).from_("leaves AS levels")
-    for level in needed:
-        if level > 0:
-            own = sql.column(level_name(level), _family(level))
-            condition = sql.same(sql.column(level_name(level), "levels"), own)
-            query = query.join(_family(level), on=condition, copy=False)
-    # 2. The ordinal of each value among those of its label ...
-    leaves = exp.select(*everything).from_(levels.copy())
-    if 0 in needed:
-        leaves = leaves.select(sql.named(_numbered(level_name(1), VALUE), _ordinal(0)))
-    query = query.with_("leaves", as_=leaves, copy=False)
-    # 1. ... and of each label among its siblings, in the order of the smallest value under each.
-    for level in needed:
-        if level > 0:
-            labels = exp.select(
-                sql.column(level_name(level)),
-                sql.named(exp.Min(this=sql.column(level_name(level + 1))), "parent"),
-                sql.named(exp.Min(this=sql.column(VALUE)), "smallest"),
-            )
-            grouped = labels.from_(levels.copy()).group_by(sql.column(level_name(level))).subquery("labels")
-            numbered = sql.named(_numbered("parent", "smallest"), _ordinal(level))
-            family = exp.select(sql.column(level_name(level)), numbered).from_(grouped)
-            query = query.with_(_family(level), as_=family, copy=False)
-    return query
+    def family(level: int) -> exp.Query:
+        values = {"label": sql.column(level_name(level)), "parent": sql.column(level_name(level + 1))}
+        names = {"ordinal": f"ordinal_{level}"}
+        return sql.query("hierarchy/coded", part="families", values=values, relations={"lookup": levels}, names=names)
 
+    def is_label(level: int) -> exp.Expr:
+        return sql.same(sql.column(level_name(level), "levels"), sql.column(level_name(level), f"labels_{level}"))
 
-def _ordinal(level: int) -> str:
-    return f"ordinal_{level}"
-
-
-def _family(level: int) -> str:
-    return f"labels_{level}"
-
-
-def _numbered(within: str, by: str) -> exp.Expr:
-    """Return the number of a row among those with the same parent, from 0."""
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(by), nulls_first=True)])
-    window = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(within)], order=order)
-    return sql.cast(exp.Sub(this=window, expression=sql.literal(1)), "BIGINT")
+    labels = levels_columns(height)[1:]
+    grouped = [field.level for word in words for field in word.fields if field.level > 0]
+    ordinals = (
+        [sql.shifted_left(sql.column(f"ordinal_{field.level}"), field.shift) for field in word.fields] for word in words
+    )
+    codes = [sql.named(sql.cast(sql.combined(own), "BIGINT"), code_name(number)) for number, own in enumerate(ordinals)]
+    return sql.query(
+        "hierarchy/coded",
+        values={
+            "labels": labels,
+            "qualified": [sql.column(label.name, "levels") for label in labels],
+            "codes": codes,
+        },
+        relations={"lookup": levels},
+        steps={"families": [(f"labels_{level}", family(level)) for level in grouped]},
+        joins={"families": [(sql.relation(f"labels_{level}"), is_label(level)) for level in grouped]},
+    )
 
 
 @dataclass(frozen=True)
@@ -248,20 +218,17 @@ def load_paths(engine: Engine, relation: exp.Table, coded: CodedPaths, value_typ
     labels = [level_name(level) for level in range(1, len(coded.paths[0]) + 1)]
     codes = [code_name(number) for number in range(len(coded.words))]
     kinds = {"members": "VARCHAR[][]", **dict.fromkeys(labels, "VARCHAR[]"), **dict.fromkeys(codes, "BIGINT[]")}
-    lists = {name: sql.cast(exp.Placeholder(this=name), kind) for name, kind in kinds.items()}
-    paths = exp.select(*(sql.named(exp.Explode(this=given), name) for name, given in lists.items()))
-    members = sql.column("members")
-    value: exp.Expr = exp.Explode(this=members)
-    # The ordinal of a value is in the lowest bits of the first word.
-    number = exp.Anonymous(this="generate_subscripts", expressions=[members.copy(), sql.literal(1)])
-    ordinal = exp.Paren(this=exp.Sub(this=number, expression=sql.literal(1)))
-    first, *others = codes
-    query = exp.select(
-        sql.named(value if value_type == "VARCHAR" else sql.cast(value, value_type), VALUE),
-        *map(sql.column, labels),
-        sql.named(sql.combined([sql.column(first), ordinal]), first),
-        *map(sql.column, others),
-    ).from_(paths.subquery("paths"))
+    lists = {name: exp.Explode(this=sql.cast(exp.Placeholder(this=name), kind)) for name, kind in kinds.items()}
+    value = exp.Explode(this=sql.column("members"))
+    query = sql.query(
+        "hierarchy/paths",
+        values={
+            "value": value if value_type == "VARCHAR" else sql.cast(value, value_type),
+            "labels": [*map(sql.column, labels)],
+            "further_words": [*map(sql.column, codes[1:])],
+            "lists": [sql.named(given, name) for name, given in lists.items()],
+        },
+    )
     parameters = dict(zip(kinds, [coded.values, *map(list, zip(*coded.paths, strict=True)), *coded.codes], strict=True))
     engine.rows(sql.create_table(relation, query, temporary=True), title, parameters)
 
@@ -275,22 +242,17 @@ def lookup_statement(
     source: exp.Table | None = None,
     only: exp.Expr | None = None,
 ) -> exp.Create:
-    """Return the statement that makes a lookup relation: its rule over the source, or its rows.
+    """Return the statement that makes a lookup relation: its rule over the source, or its rows, which ``engine`` holds.
 
-    Args:
-        engine: holds the rows.
-        hierarchy: what is looked up.
-        dialect: of the script; a rule that the dialect cannot express gives rows.
-        levels: those that are needed; None for all.
-        source: the relation that a rule reads, where that is not the one that it was made for.
-        only: which of the rows are written out; None for all.
+    ``levels`` are those that are needed, ``source`` the relation that the rule reads (None: the one that it was made
+    for), and ``only`` a condition on the rows that are written out.
     """
-    if (rule := rule_query(hierarchy, dialect, levels, source)) is not None:
-        if source is not None:
-            rule.transform(_read_from, source, copy=False)
-        return sql.create_table(hierarchy.relation.copy(), rule, temporary=True)
-    needed = range(1, hierarchy.height + 1) if levels is None else levels
-    rows = _literal_rows(engine, hierarchy, needed, only)
+    rows = rule_query(hierarchy, dialect, levels, source)
+    if rows is None:
+        needed = range(1, hierarchy.height + 1) if levels is None else levels
+        rows = _literal_rows(engine, hierarchy, needed, only)
+    elif source is not None:
+        rows = reading(rows, source)
     return sql.create_table(hierarchy.relation.copy(), rows, temporary=True)
 
 
@@ -316,8 +278,12 @@ def rule_query(
     return query
 
 
-def _read_from(node: exp.Expr, source: exp.Table) -> exp.Expr:
-    return sql.aliased(source, "source") if isinstance(node, exp.Table) and node.alias == "source" else node
+def reading(query: exp.Query, table: exp.Table) -> exp.Query:
+    """Return a query of the rule of a hierarchy over another table."""
+    query = query.copy()
+    for source in [source for source in query.find_all(exp.Table) if source.alias == "source"]:
+        source.replace(sql.aliased(table, "source"))
+    return query
 
 
 def _literal_rows(engine: Engine, hierarchy: Hierarchy, levels: Sequence[int], only: exp.Expr | None) -> exp.Query:

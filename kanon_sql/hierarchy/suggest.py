@@ -65,60 +65,32 @@ def _ready_coverage_query(
     source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
 ) -> exp.Query:
     """Return the query of what hierarchies have: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
-    own = sql.column(column.name, "source")
-    value = sql.cast(own, "VARCHAR")
-    present = (
-        exp.select(sql.named(value, "value"), sql.named(sql.count_rows(), "n"))
-        .from_(sql.aliased(source, "source"))
-        .where(own.is_(exp.null()).not_())
-        .group_by(own.copy())  # and not by its text, which is made of each value once
-    )
-    coded = exp.select("value", "n", sql.named(compared_value(sql.column("value")), "code")).from_("present")
-    parts = [_counted(_ALL)]
-    if exact := [entry.name for entry in entries if entry.path is not None and not entry.prefix]:
-        hierarchy = sql.column("hierarchy", "known")
-        same = exp.EQ(this=sql.column("value", "known"), expression=sql.column("value", "coded"))
-        label = sql.column("label", "known")
-        joined = exp.select(hierarchy, *_counts(label)).from_("coded").join(sql.aliased(known, "known"), on=same)
-        parts.append(joined.where(hierarchy.copy().isin(*exact)).group_by(hierarchy.copy()))
-    parts += [_by_pattern(entry, known) for entry in entries if entry.prefix or entry.values is not None]
-    length = exp.Length(this=sql.column("value", "coded"))
-    equal = exp.EQ(this=exp.Min(this=length), expression=exp.Max(this=length.copy()))
-    parts += [_counted(entry.name).having(equal) for entry in entries if _needs_one_length(entry)]
-    query: exp.Query = sql.union_all(parts)
-    return query.with_("present", as_=present, copy=False).with_("coded", as_=coded, copy=False)
-
-
-def _counts(label: exp.Expr | None = None) -> list[exp.Expr]:
-    """Return the aggregates: values, rows, and the labels of the first level if there is one."""
-    labels = sql.cast(exp.null(), "BIGINT") if label is None else sql.count_distinct(label)
-    return [
-        sql.named(sql.count_rows(), "n_values"),
-        sql.named(sql.sum_of(sql.column("n", "coded")), "n_rows"),
-        sql.named(labels, "n_labels"),
-    ]
-
-
-def _counted(name: str, label: exp.Expr | None = None) -> exp.Select:
-    return exp.select(sql.named(sql.literal(name), "hierarchy"), *_counts(label)).from_("coded")
-
-
-def _by_pattern(entry: ReadyMade, known: exp.Table) -> exp.Select:
-    """Return how many values look as an entry wants them, and have a known prefix."""
     code = sql.column("code", "coded")
-    is_level = bool(entry.prefix) and not entry.hide  # then the first characters are the labels of the first level
-    label = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[0])) if is_level else None
-    query = _counted(entry.name, label)
-    if entry.values is not None:
-        query = query.where(matches_whole(entry.values, code), copy=False)
-    if entry.prefix:
-        first = exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[-1]))
-        own = exp.EQ(this=sql.column("hierarchy", "known"), expression=sql.literal(entry.name))
-        same = exp.EQ(this=sql.column("value", "known"), expression=first)
-        query = query.where(
-            exp.Exists(this=exp.select("1").from_(sql.aliased(known, "known")).where(own, same)), copy=False
-        )
-    return query
+    tables = {"source": source, "known": known}
+
+    def part(name: str, **values: sql.Given) -> exp.Query:
+        return sql.query("hierarchy/coverage", part=name, values=values, tables=tables)
+
+    parts = [part("everything")]
+    if exact := [sql.literal(entry.name) for entry in entries if entry.path is not None and not entry.prefix]:
+        parts.append(part("exact", hierarchies=exact))
+    for entry in entries:
+        looks = [] if entry.values is None else [matches_whole(entry.values, code)]
+        if entry.prefix:
+            has = {"n_labels": _labels_of_prefixes(entry, code), "looks": sql.all_of(looks)}
+            parts.append(part("begins", hierarchy=entry.name, length=entry.prefix[-1], **has))
+        elif looks or _needs_one_length(entry):
+            lengths = [] if looks else [sql.selected("hierarchy/coverage", "is_one", part="lengths")]
+            parts.append(part("looks", hierarchy=entry.name, looks=looks, lengths=lengths))
+    query = sql.union_all(parts).with_("present", as_=part("present", value=sql.column(column.name, "source")))
+    return query.with_("coded", as_=part("coded", code=compared_value(sql.column("value"))), copy=False)
+
+
+def _labels_of_prefixes(entry: ReadyMade, code: exp.Expr) -> exp.Expr:
+    """Return the count of labels at the first level: of first characters, if these are a level."""
+    if entry.hide:
+        return sql.cast(exp.null(), "BIGINT")
+    return sql.count_distinct(exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[0])))
 
 
 def _needs_one_length(entry: ReadyMade) -> bool:

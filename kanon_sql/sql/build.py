@@ -224,7 +224,10 @@ def _repeat(join: exp.Join, joined: Sequence[tuple[exp.Expr, exp.Expr]]) -> None
 
 
 def _put(step: exp.Expr, queries: Steps) -> None:
-    """Put queries in the place of a step."""
+    """Put queries in the place of a step; without any, it goes."""
+    if not queries:
+        step.pop()
+        return
     *before, (name, last) = queries
     step.set("this", last)
     if step.alias != name:

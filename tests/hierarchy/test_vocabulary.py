@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from importlib import resources
+
 import pytest
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kanon_sql.hierarchy.vocabulary import KINDS, is_of_person, kinds_of_name, role_of_kind
+from kanon_sql.hierarchy.vocabulary import KINDS, LANGUAGES, is_of_person, kinds_of_name, role_of_kind
 
 
 @each(
@@ -217,6 +220,15 @@ def test_roles_of_kinds() -> None:
     assert role_of_kind("count") == "insensitive"
     with pytest.raises(KeyError):
         role_of_kind("nothing")
+
+
+@each("language", LANGUAGES)
+def test_the_words_of_a_language_are_for_kinds_that_there_are(language: str) -> None:
+    words = json.loads(
+        (resources.files("kanon_sql.hierarchy.vocabulary") / "words" / f"{language}.json").read_text("utf-8")
+    )
+    named = {kind for section, kinds in words.items() if section != "about" for kind in kinds}
+    assert named <= set(KINDS)
 
 
 def test_persons() -> None:

@@ -160,7 +160,9 @@ CREATE TABLE nodes AS FROM (VALUES (0), (1)) nodes(node);
 CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, sensitive_0, n);
 CREATE TABLE shares AS FROM (VALUES ('flu', 1), (NULL, 2)) shares(original, value);
 CREATE TABLE measured AS FROM (VALUES (30, 2, 1), (40, 1, 3)) measured(age, n, measure_0);
-CREATE TABLE known AS FROM (VALUES ('f'), ('*')) known(label);
+CREATE TABLE known AS FROM (VALUES ('f', 'sex', '3'), ('*', 'age', '30')) known(label, hierarchy, value);
+CREATE TABLE numbers AS FROM (VALUES (7.5, 7.4, 7.5, 7.5, 5, 0.1, -0.1, '5', '9'))
+    numbers(number, value, rounded, past, width, unit, minus_unit, low, high);
 CREATE TABLE pseudonyms AS FROM (VALUES ('f')) pseudonyms(pseudonym);
 CREATE TABLE kept AS FROM (VALUES (30, 'f')) kept(age, sex);
 -- What the people of classes are counted by: two classes, the second with rows to choose from.
@@ -262,6 +264,37 @@ LISTS = {
         "is_value": "source.age IS NOT DISTINCT FROM hierarchy.value",
         "keys": "key_0",
         "rows": "COUNT(*)",
+    },
+    "hierarchy/coded": {
+        "labels": "level_1",
+        "qualified": "levels.level_1",
+        "label": "level_1",
+        "parent": "level_1",
+        "codes": "ordinal_0 | ordinal AS code",
+        "is_label": "levels.level_1 = families.level_1",
+    },
+    "hierarchy/coverage": {
+        "value": "source.age",
+        "code": "UPPER(value)",
+        "hierarchies": "'sex', 'age'",
+        "hierarchy": "'age'",
+        "length": "1",
+        "looks": "coded.code <> '1'",
+        "lengths": "MIN(LENGTH(coded.value)) > 0",
+        "n_labels": "COUNT(*)",
+    },
+    "hierarchy/levels": {
+        "number": "TRY_CAST(value AS DECIMAL(18, 1))",
+        "floored": "number - 1",
+        "lower": "number - 5 AS lower_1",
+        "upper": "lower_1 + 10 AS upper_1",
+        "labels": "'*' AS level_1",
+    },
+    "hierarchy/paths": {
+        "value": "UNNEST(members)",
+        "labels": "level_1",
+        "further_words": "code_2",
+        "lists": "UNNEST([['f'], [NULL, 'm']]) AS members, '*' AS level_1, UNNEST([0, 2]) AS code, 1 AS code_2",
     },
     "hierarchy/missing": {"value": "CAST(source.age AS TEXT)"},
     "hierarchy/prefixed": {

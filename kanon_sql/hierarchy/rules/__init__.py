@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
-from sqlglot import exp
-
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.expressions import DATES, NUMBERS, VALUE, distinct_values_query, with_levels
+from kanon_sql.hierarchy.expressions import DATES, NUMBERS, ROOT, distinct_values_query, level_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
+
+    from sqlglot import exp
 
     from kanon_sql.engine.base import Column, Engine
 
@@ -82,8 +82,42 @@ class BuiltRule:
         return self.steps(column, distinct_values_query(column, source), facts)
 
     def steps(self, column: Column, values: exp.Query, facts: ColumnExtremes) -> exp.Query:
-        query = with_levels(exp.select(sql.column(VALUE)), self.labels(column, facts)).from_("present")
-        return query.with_("present", as_=values)
+        return self.labelled(values, self.labels(column, facts))
+
+    @staticmethod
+    def labelled(
+        values: exp.Query,
+        labels: list[exp.Expr],
+        *,
+        exact: tuple[exp.Expr, exp.Expr | None] | None = None,
+        bounds: Mapping[str, list[exp.Expr]] | None = None,
+    ) -> exp.Query:
+        """Return the query of values with their labels and the root above them.
+
+        ``exact`` is the exact number of a value, and the same corrected where it may have been rounded over a bound;
+        ``bounds`` are the bounds of intervals around it.
+        """
+        number, floored = exact or (None, None)
+        of_numbers = "numbers" if floored is None else "floored"
+        left_out = {
+            "numbers": number is None,
+            "floored": floored is None,
+            **dict.fromkeys(["lower_bounds", "intervals"], bounds is None),
+        }
+        labelled = "present" if number is None else of_numbers if bounds is None else "intervals"
+        return sql.query(
+            "hierarchy/levels",
+            values={
+                "number": number,
+                "floored": floored,
+                **(bounds or {}),
+                "labels": [
+                    sql.named(label, level_name(level)) for level, label in enumerate([*labels, sql.literal(ROOT)], 1)
+                ],
+            },
+            relations={"floored": sql.relation(of_numbers), "intervals": sql.relation(labelled)},
+            steps={"present": [("present", values)], **{step: [] for step, is_out in left_out.items() if is_out}},
+        )
 
     def require_fit(self, column: Column) -> None:
         """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail."""

@@ -15,14 +15,12 @@ from sqlglot import exp
 from kanon_sql.hierarchy.expressions import (
     NUMBERS,
     ROOT,
-    VALUE,
     exact_number,
     exact_places,
     number_literal,
     number_text,
     root_if_null,
     value_as_written,
-    with_levels,
 )
 from kanon_sql.hierarchy.rules import (
     MOST_DIGITS,
@@ -97,22 +95,19 @@ class IntervalRule(BuiltRule):
     def steps(self, column: Column, values: exp.Query, facts: ColumnExtremes) -> exp.Query:
         """Return the steps: the values, each as an exact number, the bounds of its intervals, their labels."""
         scale = self._scale
-        places = exact_places(column, scale)
-        digits = self._digits(facts, places)
+        digits = self._digits(facts, exact_places(column, scale))
         dashed = is_dashed(self.form, column, can_be=self._is_whole(column) and self._lowest_bound(facts) >= 0)
         data_type = f"DECIMAL({digits}, {scale})"
-        numbers = exact_number(value_as_written(column), column, scale, digits)
-        lower, upper, labels = [], [], []
+        lower: list[exp.Expr] = []
+        upper: list[exp.Expr] = []
+        labels: list[exp.Expr] = []
         for level, width in enumerate(self.widths, start=1):
             above = exp.Add(this=sql.column(f"lower_{level}"), expression=number_literal(width))
-            lower.append(sql.named(self._lower_bound(width, data_type), f"lower_{level}"))
+            lower.append(sql.named(sql.cast(self._lower_bound(width), data_type), f"lower_{level}"))
             upper.append(sql.named(sql.cast(above, data_type), f"upper_{level}"))
             labels.append(self._label(level, dashed=dashed, single=width == 1))
-        query = with_levels(exp.select(sql.column(VALUE)), labels).from_("intervals", copy=False)
-        query, exact = _with_numbers(query, column, values, numbers, f"DECIMAL({digits}, {places})", places)
-        lower_bounds = exp.select(sql.column(VALUE), sql.column("number"), *lower).from_(exact)
-        bounds = exp.select("*", *upper).from_("lower_bounds")
-        return query.with_("lower_bounds", as_=lower_bounds, copy=False).with_("intervals", as_=bounds, copy=False)
+        exact = _exact(column, scale, digits)
+        return self.labelled(values, labels, exact=exact, bounds={"lower": lower, "upper": upper})
 
     @property
     def _scale(self) -> int:
@@ -132,16 +127,14 @@ class IntervalRule(BuiltRule):
         lowest = minimum - (minimum - int(self.origin)) % int(self.widths[-1])
         return lowest if self.bottom is None else max(lowest, int(self.bottom))
 
-    def _lower_bound(self, width: Decimal, data_type: str) -> exp.Expr:
-        """Return the lower bound of a number's interval: the number less what it is past the bound."""
-        number, step = sql.column("number"), number_literal(width)
-        past_origin = (
-            exp.Paren(this=exp.Sub(this=number, expression=number_literal(self.origin))) if self.origin else number
-        )
-        # % takes the sign of its left side in every dialect: add the width once, then take the remainder again.
-        remainder = exp.Add(this=exp.Mod(this=past_origin, expression=step), expression=step.copy())
-        past_bound = exp.Mod(this=exp.Paren(this=remainder), expression=step.copy())
-        return sql.cast(exp.Sub(this=number.copy(), expression=past_bound), data_type)
+    def _lower_bound(self, width: Decimal) -> exp.Expr:
+        """Return the lower bound of a number's interval: the number less what it is past the bound.
+
+        % takes the sign of its left side in every dialect: the width is added once, then the remainder taken again.
+        """
+        number = sql.column("number")
+        origin = exp.Paren(this=exp.Sub(this=number, expression=number_literal(self.origin)))
+        return _of_number("lower_bound", past=origin if self.origin else number, width=number_literal(width))
 
     def _label(self, level: int, *, dashed: bool, single: bool) -> exp.Expr:
         """Return ``20-24`` for whole numbers that cannot be negative (``20`` for a single one), else ``[20, 25)``."""
@@ -159,11 +152,11 @@ class IntervalRule(BuiltRule):
             upper = sql.least([upper, number_literal(self.top)])
         if not dashed:
             low, high = number_text(lower, self._scale), number_text(upper, self._scale)
-            return case.else_(sql.concatenated("[", low, ", ", high, ")"))
+            return case.else_(_of_number("brackets", low=low, high=high))
         if single:
             return case.else_(number_text(lower, 0))
         last = exp.Sub(this=upper, expression=sql.literal(1))
-        return case.else_(sql.concatenated(number_text(lower, 0), "-", number_text(last, 0)))
+        return case.else_(_of_number("dashes", low=number_text(lower, 0), high=number_text(last, 0)))
 
     def _digits(self, facts: ColumnExtremes, places: int) -> int:
         """Return the digits that decimals need: 18 fit into a machine word, which is much faster than 38."""
@@ -212,14 +205,11 @@ class RoundRule(BuiltRule):
     def steps(self, column: Column, values: exp.Query, facts: ColumnExtremes) -> exp.Query:
         if self.kind == "round":
             return super().steps(column, values, facts)
-        places = exact_places(column, max(0, -self.digits[0]))
         width = 37 if column.family == "float" else 38  # a difference has one more digit
-        numbers = exact_number(value_as_written(column), column, places, width)
-        query = with_levels(exp.select(sql.column(VALUE)), [self._cut(digits) for digits in self.digits])
-        query, exact = _with_numbers(
-            query, column, values, numbers, f"DECIMAL({width}, {places})", places, towards_zero=True
-        )
-        return query.from_(exact)
+        exact = _exact(column, max(0, -self.digits[0]), width, towards_zero=True)
+        cut = [_of_number("cut", unit=number_literal(Decimal(1).scaleb(digits))) for digits in self.digits]
+        labels = [_of_places(number, max(0, -digits)) for number, digits in zip(cut, self.digits, strict=True)]
+        return self.labelled(values, labels, exact=exact)
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
         del facts
@@ -230,49 +220,30 @@ class RoundRule(BuiltRule):
             labels.append(_of_places(number.copy(), max(0, -digits)))
         return labels
 
-    def _cut(self, digits: int) -> exp.Expr:
-        """Return a number less what it is past a power of ten: % takes the sign of its left side, towards zero."""
-        number = sql.column("number")
-        past = exp.Mod(this=number, expression=number_literal(Decimal(1).scaleb(digits)))
-        return _of_places(exp.Sub(this=number.copy(), expression=exp.Paren(this=past)), max(0, -digits))
-
 
 def _of_places(number: exp.Expr, places: int) -> exp.Expr:
     text = number_text(sql.cast(number, f"DECIMAL(38, {places})"), places)
     return exp.Coalesce(this=text, expressions=[sql.literal(ROOT)])
 
 
-def _with_numbers(
-    query: exp.Select,
-    column: Column,
-    values: exp.Query,
-    number: exp.Expr,
-    data_type: str,
-    places: int,
-    *,
-    towards_zero: bool = False,
-) -> tuple[exp.Select, str]:
-    """Return a query after the steps that make values exact numbers, and the name of the last of these steps."""
-    numbers = exp.select(sql.column(VALUE), sql.named(number, "number")).from_("present")
-    query = query.with_("present", as_=values, copy=False).with_("numbers", as_=numbers, copy=False)
-    if column.family != "float":
-        return query, "numbers"
-    floored = sql.named(_floored(column, data_type, places, towards_zero=towards_zero), "number")
-    return query.with_("floored", as_=exp.select(sql.column(VALUE), floored).from_("numbers"), copy=False), "floored"
+def _of_number(name: str, **columns: exp.Expr) -> exp.Expr:
+    return sql.selected("hierarchy/numbers", name, columns=columns)
 
 
-def _floored(column: Column, data_type: str, places: int, *, towards_zero: bool) -> exp.Expr:
-    """Return a number that was rounded to some places, one unit back if it was rounded up, maybe over a bound.
+def _exact(column: Column, scale: int, digits: int, *, towards_zero: bool = False) -> tuple[exp.Expr, exp.Expr | None]:
+    """Return a value as an exact number, and of floating point this number without what it was rounded up by.
 
-    With ``towards_zero``, a number below zero goes back if it was rounded down.
+    It may have been rounded over a bound. With ``towards_zero``, below zero it goes back if it was rounded down.
     """
-    number, value = sql.column("number"), sql.column(VALUE)
-    rounded, last = sql.cast(number, column.type), Decimal(1).scaleb(-places)
-    unit, zero = exp.Case(), sql.literal(0)
-    too_high: exp.Expr = exp.GT(this=rounded, expression=value)
-    if towards_zero:
-        too_low = exp.LT(this=rounded.copy(), expression=value.copy())
-        unit = unit.when(exp.and_(exp.LT(this=number.copy(), expression=zero), too_low), number_literal(-last))
-        too_high = exp.and_(exp.GT(this=number.copy(), expression=zero.copy()), too_high)
-    unit = unit.when(too_high, number_literal(last)).else_(zero.copy())
-    return sql.cast(exp.Sub(this=number.copy(), expression=unit), data_type)
+    number = exact_number(value_as_written(column), column, scale, digits)
+    if column.family != "float":
+        return number, None
+    places = exact_places(column, scale)
+    unit = Decimal(1).scaleb(-places)
+    past = _of_number(
+        "rounded_away" if towards_zero else "rounded_up",
+        rounded=sql.cast(sql.column("number"), column.type),
+        unit=number_literal(unit),
+        minus_unit=number_literal(-unit),
+    )
+    return number, sql.cast(exp.Sub(this=sql.column("number"), expression=past), f"DECIMAL({digits}, {places})")

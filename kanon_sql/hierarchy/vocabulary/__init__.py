@@ -1,6 +1,6 @@
 """What the name of a column suggests: its kind (birth date, postcode, diagnosis), and the role of that kind.
 
-1. The kinds of columns, with the role that a column of each kind usually has.
+1. The kinds of columns in ``words/kinds.json``, with the role that a column of each kind usually has.
 2. The words of ``words/*.json``, one file per language, and the words that a name is made of: it is split at
    snake_case, camelCase, accents and digits; words without spaces between them are taken apart. JSON, because every
    release asks for them, and Python reads TOML twenty times as slowly.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 
-__all__ = ["KINDS", "Kind", "Role", "is_of_person", "is_person", "kinds_of_name", "role_of_kind", "text_of_kind"]
+__all__ = ["KINDS", "Role", "is_of_person", "is_person", "kinds_of_name", "role_of_kind", "text_of_kind"]
 
 
 # 1. Kinds
@@ -34,110 +34,26 @@ __all__ = ["KINDS", "Kind", "Role", "is_of_person", "is_person", "kinds_of_name"
 Role = Literal["identifying", "quasi-identifying", "sensitive", "insensitive"]
 
 
-@dataclass(frozen=True)
-class Kind:
-    name: str
-    role: Role
-    text: str
+def _read(name: str) -> dict[str, Any]:
+    path = resources.files("kanon_sql.hierarchy.vocabulary") / "words" / f"{name}.json"
+    words: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return words
 
 
-_IDENTIFYING = {
-    "person_name": "a person's name",
-    "first_name": "a first name",
-    "last_name": "a last name",
-    "email": "an e-mail address",
-    "phone": "a phone number",
-    "street_address": "a street address",
-    "national_id": "a national identity, tax or insurance number",
-    "passport": "the number of a passport or licence",
-    "iban": "a bank account number",
-    "credit_card": "a payment card number",
-    "account": "an account number",
-    "username": "a user name",
-    "url": "a web address",
-    "ip_address": "a network address",
-    "mac_address": "a hardware address",
-    "vehicle": "a vehicle or its plate",
-    "device": "a device",
-    "record_id": "the number of a person",
-    "visit_id": "the number of a visit or a record",
-    "coordinates": "coordinates",
-    "photo": "a picture or another trait of the body",
+KINDS: dict[str, tuple[Role, str]] = {
+    kind: (role, text)  # type: ignore[misc]  # the file has the four roles
+    for role, kinds in _read("kinds").items()
+    for kind, text in kinds.items()
 }
-_QUASI = {
-    "birth_date": "a date of birth",
-    "birth_year": "a year of birth",
-    "age": "an age",
-    "sex": "sex or gender",
-    "postcode": "a postcode",
-    "city": "a town",
-    "region": "a region",
-    "us_state": "a state",
-    "country": "a country",
-    "nationality": "nationality",
-    "ethnicity": "ethnic origin",
-    "marital_status": "marital status",
-    "education": "education",
-    "occupation": "an occupation",
-    "employer": "an employer or school",
-    "insurer": "an insurer",
-    "department": "a department or class",
-    "admission_date": "a date of admission or discharge",
-    "event_date": "the date of an event",
-    "hire_date": "the date when a person began or left",
-    "household_size": "the size or kind of a household",
-    "language": "a language",
-    "height": "body height",
-    "weight": "body weight",
-    "body": "a trait of the body",
-}
-_SENSITIVE = {
-    "diagnosis": "a diagnosis",
-    "icd10": "a diagnosis code",
-    "medication": "a medicine",
-    "procedure": "a treatment",
-    "test_result": "a test result",
-    "health": "health or habits",
-    "income": "income",
-    "salary": "pay",
-    "balance": "money that a person has or owes",
-    "credit_score": "a credit rating",
-    "grade": "a grade",
-    "religion": "religion",
-    "politics": "political views or a union",
-    "sexual_orientation": "sexual orientation",
-    "criminal": "crime or discipline",
-    "disability": "a disability",
-    "pregnancy": "pregnancy",
-    "performance": "how well a person works",
-}
-_INSENSITIVE = {
-    "count": "a count",
-    "amount": "an amount",
-    "measurement": "a measurement or a duration",
-    "category": "a type, a status or a setting",
-    "reference": "a number of something else",
-    "notes": "free text",
-    "time": "a time of recording",
-}
-
-_BY_ROLE: dict[Role, dict[str, str]] = {
-    "identifying": _IDENTIFYING,
-    "quasi-identifying": _QUASI,
-    "sensitive": _SENSITIVE,
-    "insensitive": _INSENSITIVE,
-}
-KINDS: dict[str, Kind] = {
-    name: Kind(name, role, text) for role, kinds in _BY_ROLE.items() for name, text in kinds.items()
-}
+"""Of each kind of column the role that it usually has, and what it is in words."""
 
 
 def role_of_kind(kind: str) -> Role:
-    return KINDS[kind].role
+    return KINDS[kind][0]
 
 
 def text_of_kind(kind: str) -> str:
-    return KINDS[kind].text
+    return KINDS[kind][1]
 
 
 # 2. Words
@@ -276,7 +192,6 @@ def _all_words() -> Words:
         about = file["about"]
         for section in _SECTIONS:
             for kind, phrases in file.get(section, {}).items():
-                _require_kind(kind)
                 places = {mark: _Phrase(kind, place, about["head"] == "first") for mark, place in _PLACES.items()}
                 for phrase in phrases:
                     entry = places.get(phrase[0], places[""])
@@ -295,17 +210,6 @@ def _all_words() -> Words:
         empty=empty,
         compounds=frozenset(word for word in compounds if _is_chinese(word) or len(word) > 2),  # noqa: PLR2004 - "nr" is in every second word
     )
-
-
-def _read(language: str) -> dict[str, Any]:
-    path = resources.files("kanon_sql.hierarchy.vocabulary") / "words" / f"{language}.json"
-    words: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return words
-
-
-def _require_kind(kind: str) -> None:
-    if kind not in KINDS:
-        raise KeyError(f"the words name a kind {kind!r} that is none")
 
 
 def _folded(words: Iterable[str]) -> frozenset[str]:

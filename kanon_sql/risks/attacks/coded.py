@@ -85,7 +85,7 @@ def code_tables(
     values = [released.shared[number].original for number in others]
     # 1. The rows of both sides, and their places.
     both, flag = _both_sides(engine, original, control, [*known, *values], entity)
-    own = [for_other_rows(engine, hierarchy, original, both) for hierarchy in hierarchies]
+    own = [for_other_rows(engine, hierarchy, both) for hierarchy in hierarchies]
     try:
         frequency = build_frequency(engine, both, own, None)
     except HierarchyError as error:
