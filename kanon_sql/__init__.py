@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         TableReference,
         profile_database,
     )
-    from kanon_sql.policy.profile.profiler import init_policy, profile
+    from kanon_sql.policy.profile.profiler import profile
     from kanon_sql.policy.profile.result import ColumnProfile, Profile
     from kanon_sql.policy.profile.tables import TableProposal, TablesProposal, init_tables_policy
     from kanon_sql.policy.roles import NamedColumns
@@ -167,7 +167,7 @@ _HOME = {
     "TablesVerification": "release.tables.verify",
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",
-    "init_policy": "policy.profile.profiler",
+    "init_policy": "release.proposal",
     "init_tables_policy": "policy.profile.tables",
     "TableProposal": "policy.profile.tables",
     "TablesProposal": "policy.profile.tables",

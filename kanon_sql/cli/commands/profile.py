@@ -46,6 +46,7 @@ from kanon_sql.policy.profile.standards import smallest_class_for
 from kanon_sql.policy.profile.tables import propose_tables, write_tables_proposal
 from kanon_sql.policy.standards import standards_named
 from kanon_sql.policy.tables import Through
+from kanon_sql.release.proposal import with_trial
 from kanon_sql.release.script import logged_script
 
 if TYPE_CHECKING:
@@ -204,6 +205,7 @@ def init_command(
             print_sql(logged_script(opened.engine.statements, output.dialect))
             return
         origin = origin_of(source, table, opened)
+        found = with_trial(found, opened, k=smallest)
         found = write_init(found, opened, out, origin, k=smallest, replace_existing=replace)
     if output.is_json:
         print_json({"policy": str(out), **found.summary()})

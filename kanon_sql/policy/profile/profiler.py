@@ -1,4 +1,4 @@
-"""``profile``: what the columns of a table are; and ``init_policy``, which makes a commented kanon.toml from that."""
+"""``profile``: what the columns of a table are; and the commented kanon.toml that is written from that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.given import stored_hierarchies
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.suggest import best_fitting, suggestions_for
-from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import parse_policy
 from kanon_sql.policy.profile.figures import (
     candidate_pairs,
@@ -31,20 +30,20 @@ from kanon_sql.policy.profile.people import proposed_entity
 from kanon_sql.policy.profile.preparing import columns_to_prepare
 from kanon_sql.policy.profile.proposals import Proposal, propose_role
 from kanon_sql.policy.profile.result import ColumnProfile, NearlyFitting, PreparedColumn, Profile, ToPrepare
-from kanon_sql.policy.profile.standards import changes_for, smallest_class_for
+from kanon_sql.policy.profile.standards import changes_for
 from kanon_sql.policy.profile.words import hints_for, notes_of, with_uniqueness
-from kanon_sql.policy.standards import standard_named, standards_named
+from kanon_sql.policy.standards import standard_named
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.sources.preparing import Rules
     from kanon_sql.policy.destination import Origin
+    from kanon_sql.policy.profile.figures import Dependency
     from kanon_sql.policy.profile.proposals import ProposedRole
 
 DEFAULT_ROWS = 500_000
@@ -164,7 +163,7 @@ def _profile(
     left_out: Mapping[str, str],
 ) -> Profile:
     engine, columns = source.engine, source.columns
-    looked_at, sampled = _looked_at(source, person, most)
+    looked_at, sampled = rows_to_look_at(source, person, most)
     counts = None
     if sampled:  # counted where the table is: of one in a warehouse, only the sample has moved
         title = "rows, NULLs and distinct values of every column"
@@ -183,15 +182,21 @@ def _profile(
         proposals[column.name] = replace(proposals[column.name], role=role, reason="you named it")
     for name, reason in left_out.items():
         proposals[name] = replace(proposals[name], role="identifying", reason=reason)
-    quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
     first = figures[columns[0].name]
-    of_entity = first if entity is None else figures[entity.name]
-    members = first.looked_at if entity is None else of_entity.classes - bool(of_entity.nulls)  # NULL counts for none
-    subsets = who_is_alone(engine, looked_at, quasi, entity, members)
     guarded = [column for column in columns if proposals[column.name].role in {"quasi-identifying", "sensitive"}]
     published = [column for column in columns if proposals[column.name].role != "identifying"]
     dependencies = find_dependencies(engine, looked_at, candidate_pairs(published, guarded, figures), figures)
+    quasi = [column for column in columns if proposals[column.name].role == "quasi-identifying"]
     rules, nearly = _hierarchies_for(source, quasi) if first.rows else ({}, {})
+    for name, kept in _said_twice(dependencies, [column for column in quasi if column not in named], rules).items():
+        reason = f"{kept} says the same, and is published instead"
+        proposals[name] = replace(proposals[name], role="identifying", reason=reason)
+        rules.pop(name, None)
+        nearly.pop(name, None)
+    quasi = [column for column in quasi if proposals[column.name].role == "quasi-identifying"]
+    of_entity = first if entity is None else figures[entity.name]
+    members = first.looked_at if entity is None else of_entity.classes - bool(of_entity.nulls)  # NULL counts for none
+    subsets = who_is_alone(engine, looked_at, quasi, entity, members)
     in_words = with_uniqueness(proposals, subsets)
     return Profile(
         table=source.name,
@@ -220,7 +225,25 @@ def _profile(
     )
 
 
-def _looked_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
+def _said_twice(
+    dependencies: Sequence[Dependency], quasi_identifiers: Sequence[Column], rules: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the quasi-identifiers that determine another one and are determined by it, each with the one to keep.
+
+    Kept is the column whose hierarchy has groups; of two alike the text, which people read, before the code; else the
+    first one.
+    """
+    worth = {one.name: (rules.get(one.name) != "flat", one.family == "text") for one in quasi_identifiers}
+    left: dict[str, str] = {}
+    for found in dependencies:
+        one, other = found.column, found.told
+        if found.both_ways and {one, other} <= worth.keys() - left.keys():
+            kept, dropped = (other, one) if worth[other] > worth[one] else (one, other)
+            left[dropped] = kept
+    return left
+
+
+def rows_to_look_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
     """Return the table, or a sample of it where it has more rows than are to be looked at."""
     if most == 0:
         return source.relation, False
@@ -262,55 +285,6 @@ def _by_hash(columns: Sequence[Column], share: float) -> exp.Expr:
     parts = [exp.Coalesce(this=text, expressions=[sql.literal("")]) for text in texts]
     digest = exp.MD5(this=sql.concatenated(*parts, by="|"))
     return exp.LT(this=exp.Left(this=digest, expression=sql.literal(_HEX_DIGITS)), expression=sql.literal(limit))
-
-
-def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own
-    source: Any,  # noqa: ANN401 - as for ``profile``
-    table: str | None = None,
-    *,
-    out: str | os.PathLike[str] = POLICY_FILE,
-    replace: bool = False,
-    k: int | None = None,
-    standards: Sequence[str] = (),
-    quasi_identifiers: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    entity: str | None = None,
-    sample: int | None = None,
-    prepare: Mapping[str, str | Sequence[str]] | None = None,
-    resources: Resources | None = None,
-) -> Profile:
-    """Write a commented policy file from a profile; return the profile.
-
-    Args:
-        source: as for ``anonymize``.
-        table: the table in a database.
-        out: the file.
-        replace: whether a file of that name is replaced.
-        k: the smallest class that is written into it; None is 5, or what the standards ask for.
-        standards: names of standards, such as "hipaa-safe-harbor": columns that their rules do not allow are left out,
-            or others are published instead of them.
-        quasi_identifiers: as for ``profile``.
-        sensitive: as for ``profile``; those that are not named are written behind ``# decide:``, and not published.
-        entity: as for ``profile``.
-        sample: as for ``profile``.
-        prepare: as for ``profile``; all rules are written into the file.
-        resources: as for ``profile``.
-
-    Raises:
-        UsageError: the file is there already, a standard asks for a larger k, or as for ``profile``.
-        SourceError: the source cannot be read, or the file cannot be written.
-    """
-    path = Path(out)
-    require_free(path, replace=replace)
-    standards = standards_named(names(standards))
-    smallest = smallest_class_for(k, standards)
-    opened = open_source(source, table, resources=resources)
-    try:
-        known: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "entity": entity}
-        opened, found = proposal_of(opened, rules_of(prepare or {}), standards, **known, sample=sample)
-        return write_init(found, opened, path, origin_of(source, table, opened), k=smallest, replace_existing=replace)
-    finally:
-        opened.engine.close()
 
 
 def write_init(

@@ -58,7 +58,13 @@ PROPOSED = (
 )
 _NONE_FOUND = "None was found: name the columns here that others could know, such as age, sex, a town, a date."
 _HOW_LARGE = "5 is often asked for known recipients, 10 to 20 for the public; kanon compare shows what each costs."
-_LOCAL = '# algorithm = "local"  # rows have levels of their own: keeps more; columns get labels of several levels\n'
+_LOCAL = 'algorithm = "local"  # rows have levels of their own: keeps more; columns get labels of several levels\n'
+_SMALL_CLASSES = (
+    "local is not chosen, since sensitive columns are published: its small classes give more of their values away. "
+    "Require a model for them first, such as l."
+)
+WORTH_SAYING = 0.05
+"""The least difference of two losses that a comment speaks of."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,29 @@ class ToPrepare:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """The outcome of a policy on a sample of the rows of its table; nothing was published.
+
+    Attributes:
+        rows: of the sample, or of the table if it has as few.
+        losses: by algorithm, the loss of its best release, 0 to 1.
+        without: by quasi-identifier, the loss of the others if it is left out.
+        refused: why there is no release; None if there is one.
+    """
+
+    rows: int
+    sampled: bool
+    losses: Mapping[str, float] = field(default_factory=dict)
+    without: Mapping[str, float] = field(default_factory=dict)
+    refused: str | None = None
+
+    def lost_less_without(self, name: str) -> str:
+        """Return what leaving a quasi-identifier out saves, as a comment; nothing if it saves little."""
+        before, after = next(iter(self.losses.values()), 0.0), self.without.get(name, 1.0)
+        return f"; without it, the others lose {after:.2f}, not {before:.2f}" if after < before - WORTH_SAYING else ""
+
+
+@dataclass(frozen=True)
 class Profile:
     """What the columns of a table are, and how many rows they single out.
 
@@ -138,6 +167,7 @@ class Profile:
         prepared: the columns that are prepared before figures and roles.
         standards: whose rules the roles take into account.
         undecided: of columns that can be read in two ways, what a person has to decide.
+        trial: the outcome of its policy on some rows; None if it was not tried.
     """
 
     table: str
@@ -157,6 +187,7 @@ class Profile:
     standards: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    trial: Trial | None = None
 
     def of_role(self, role: ProposedRole) -> tuple[str, ...]:
         """Return the names of the columns of a role, in the order of the table."""
@@ -219,7 +250,7 @@ class Profile:
             *commented(_HOW_LARGE),
             *_models(self),
             *search_lines(),
-            _LOCAL,
+            *_algorithm(self),
             *_release(into, out),
         ]
         return "".join(parts)
@@ -250,15 +281,15 @@ def column_lines(profile: Profile, *, alone: bool = True) -> Iterable[str]:
         if setting == _GENERALIZED and not columns:
             yield from commented(_NONE_FOUND)
         if alone or columns or setting == _GENERALIZED:
-            yield from _array(setting, columns)
+            yield from _array(setting, columns, profile.trial)
     if proposed := [name for name in profile.quasi_identifiers if name not in profile.named]:
         yield from ("\n", *commented(PROPOSED)) if alone else ()
         yield toml_line("proposed", proposed)
     yield 'rest = "drop"  # columns that are named nowhere above: "drop" leaves them out, "keep" publishes them\n'
 
 
-def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
-    """Yield an array of names, one on a line with the reason as a comment."""
+def _array(setting: str, columns: list[ColumnProfile], trial: Trial | None) -> Iterable[str]:
+    """Yield an array of names, one on a line with the reason as a comment, and what leaving it out saves."""
     if not columns:
         yield f"{setting} = []\n"
         return
@@ -266,7 +297,8 @@ def _array(setting: str, columns: list[ColumnProfile]) -> Iterable[str]:
     widest = min(max(len(name) for name in names), 40)
     yield f"{setting} = [\n"
     for name, column in zip(names, columns, strict=True):
-        yield f"{name:<{widest}}  # {comment_text(column.reason)}\n"
+        saved = "" if trial is None else trial.lost_less_without(column.name)
+        yield f"{name:<{widest}}  # {comment_text(column.reason)}{saved}\n"
         for hint in column.hints:
             yield f"{'':<{widest}}  # ! {comment_text(hint)}\n"
     yield "]\n"
@@ -344,6 +376,20 @@ def search_lines() -> Iterable[str]:
 
     written = {name: one.default for name, one in OF_TABLES.items() if one.section == "search" and one.is_written}
     return section_lines("search", {**written, "time_limit": _SECONDS}, OF_TABLES)
+
+
+def _algorithm(profile: Profile) -> Iterable[str]:
+    """Yield the algorithm that lost least in the trial, and the losses of those that were tried."""
+    trial = profile.trial
+    is_better = trial is not None and min(trial.losses, key=trial.losses.__getitem__, default="") == "local"
+    publishes_sensitive = not set(profile.of_role("sensitive")).isdisjoint(profile.named)
+    if trial is not None and trial.losses:
+        lost = ", ".join(f"{name} loses {loss:.2f}" for name, loss in trial.losses.items())
+        rows = f"a sample of {trial.rows:,} rows" if trial.sampled else f"all {trial.rows:,} rows"
+        yield from commented(f"On {rows}, {lost} (0: nothing, 1: all that quasi-identifiers say).")
+    if is_better and publishes_sensitive:
+        yield from commented(_SMALL_CLASSES)
+    yield _LOCAL if is_better and not publishes_sensitive else f"# {_LOCAL}"
 
 
 def source_lines(origin: Origin | None) -> Iterable[str]:

@@ -80,6 +80,8 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
             here = f"read so here; for kanon anonymize, add: {rules}"
             yield f"{column.name}: {column.reason}; {here if policy is None else f'see [prepare] in {policy}.'}"
     yield from profile.undecided
+    if profile.trial is not None and profile.trial.refused is not None:
+        yield f"kanon anonymize refuses this policy as it is: {profile.trial.refused}"
     yield from _told(profile)
     by_hint: dict[str, list[str]] = {}
     for name, hint in ((one.name, hint) for one in profile.columns for hint in one.hints):

@@ -1,0 +1,134 @@
+"""``init_policy``: write a commented kanon.toml from a profile, once its release was tried on a sample of the rows.
+
+A trial publishes nothing. It says what the release would lose, which algorithm loses less, and what each
+quasi-identifier costs the others, all with the figures of the sample.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.engine.base import names, resolve_columns
+from kanon_sql.engine.files import require_free
+from kanon_sql.engine.progress import silent
+from kanon_sql.engine.sources.open_source import open_source
+from kanon_sql.engine.sources.preparing import rules_of
+from kanon_sql.errors import KanonError
+from kanon_sql.policy.destination import origin_of
+from kanon_sql.policy.policy import parse_policy
+from kanon_sql.policy.profile.profiler import POLICY_FILE, proposal_of, rows_to_look_at, write_init
+from kanon_sql.policy.profile.result import Trial
+from kanon_sql.policy.profile.standards import smallest_class_for
+from kanon_sql.policy.standards import standards_named
+from kanon_sql.release.anonymize import release_of
+from kanon_sql.search.prepare import prepare_source
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from kanon_sql.engine.duckdb.connection import Resources
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.policy.profile.result import Profile
+    from kanon_sql.search.prepare import Prepared
+
+MOST_ROWS_TRIED = 20_000
+MUCH_LOST = 0.3
+"""The loss from which on an algorithm with levels of its own for each row is tried."""
+SECONDS_OF_A_SEARCH = 10.0
+SECONDS_OF_A_TRIAL = 20.0
+"""After so many seconds, no further search of a trial begins."""
+
+
+def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own
+    source: Any,  # noqa: ANN401 - as for ``profile``
+    table: str | None = None,
+    *,
+    out: str | os.PathLike[str] = POLICY_FILE,
+    replace: bool = False,
+    k: int | None = None,
+    standards: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    entity: str | None = None,
+    sample: int | None = None,
+    prepare: Mapping[str, str | Sequence[str]] | None = None,
+    resources: Resources | None = None,
+) -> Profile:
+    """Write a commented policy file from a profile, after a trial on at most 20,000 rows; return the profile.
+
+    Args:
+        source: as for ``anonymize``.
+        table: the table in a database.
+        out: the file.
+        replace: whether a file of that name is replaced.
+        k: the smallest class that is written into it; None is 5, or what the standards ask for.
+        standards: names of standards, such as "hipaa-safe-harbor": columns that their rules do not allow are left out,
+            or others are published instead of them.
+        quasi_identifiers: as for ``profile``.
+        sensitive: as for ``profile``; those that are not named are written behind ``# decide:``, and not published.
+        entity: as for ``profile``.
+        sample: as for ``profile``.
+        prepare: as for ``profile``; all rules are written into the file.
+        resources: as for ``profile``.
+
+    Raises:
+        UsageError: the file is there already, a standard asks for a larger k, or as for ``profile``.
+        SourceError: the source cannot be read, or the file cannot be written.
+    """
+    path = Path(out)
+    require_free(path, replace=replace)
+    standards = standards_named(names(standards))
+    smallest = smallest_class_for(k, standards)
+    opened = open_source(source, table, resources=resources)
+    try:
+        known: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "entity": entity}
+        opened, found = proposal_of(opened, rules_of(prepare or {}), standards, **known, sample=sample)
+        found = with_trial(found, opened, k=smallest)
+        return write_init(found, opened, path, origin_of(source, table, opened), k=smallest, replace_existing=replace)
+    finally:
+        opened.engine.close()
+
+
+def with_trial(found: Profile, source: Source, *, k: int) -> Profile:
+    """Return a profile with the trial of its policy; without one if it has no rows or no quasi-identifiers."""
+    if not found.rows or not found.quasi_identifiers:
+        return found
+    policy, _ = parse_policy(found.to_toml(k=k), Path(POLICY_FILE))
+    person = None if found.entity is None else resolve_columns([found.entity], source.columns, source.name)[0]
+    relation, sampled = rows_to_look_at(source, person, MOST_ROWS_TRIED)
+    tried = replace(source, relation=relation, warehouse=None) if sampled else source
+    rows = min(found.rows, MOST_ROWS_TRIED)
+    try:
+        return replace(found, trial=_trial(tried, policy, sampled=sampled))
+    except KanonError as error:
+        return replace(found, trial=Trial(rows, sampled=sampled, refused=str(error)))
+
+
+def _trial(source: Source, policy: Policy, *, sampled: bool) -> Trial:
+    """Return the outcome of a policy: its loss by algorithm, and the loss of the others without each column.
+
+    A column that is left out is as a column at its root, which loses all: the loss is that of the best release with
+    its level pinned there, less its own. The frequency set is counted once for all searches.
+    """
+    begun = time.monotonic()
+    policy = replace(policy, prepare={}, time_limit=SECONDS_OF_A_SEARCH)
+    prepared = prepare_source(source, policy, silent)
+    columns = [column.name for column in prepared.roles.quasi_identifiers]
+    losses, without = {policy.algorithm: _loss(prepared, policy)}, dict[str, float]()
+    if policy.choice_made is None:
+        if losses[policy.algorithm] > MUCH_LOST:
+            losses["local"] = _loss(prepared, replace(policy, algorithm="local"))
+        for name, height in zip(columns, prepared.lattice.heights, strict=True):
+            if len(columns) > 1 and time.monotonic() - begun < SECONDS_OF_A_TRIAL:
+                all_lost = _loss(prepared, replace(policy, levels={name: str(height)}))
+                without[name] = max(0.0, all_lost * len(columns) - 1) / (len(columns) - 1)
+    return Trial(prepared.frequency.rows, sampled=sampled, losses=losses, without=without)
+
+
+def _loss(prepared: Prepared, policy: Policy) -> float:
+    return release_of(prepared, policy, silent).loss
