@@ -44,16 +44,7 @@ from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.choice import MOST_TUPLES, Choice, Tuple, attack_steps
 from kanon_sql.risks.attacks.guesses import guess
-from kanon_sql.risks.attacks.joint import (
-    InBoth,
-    Joinable,
-    Joint,
-    SensitiveInBoth,
-    SensitiveInOne,
-    Side,
-    join,
-    least_values,
-)
+from kanon_sql.risks.attacks.joint import InBoth, Joint, Side, join, least_values
 from kanon_sql.risks.attacks.linkage import link
 from kanon_sql.risks.attacks.order import Order, order_of
 from kanon_sql.risks.attacks.released import Shared, make_released, people_by_original, people_by_release, persons_of
@@ -125,10 +116,7 @@ class Attacked(Verdicts, Judged):
             **{name: getattr(self, name) for name in ("rows_in", "rows_out", "classes")},
             **self.together(),
             "findings": [asdict(finding) for finding in self.findings],
-            "attacks": [
-                {"attack": attack.name, **attack.figures(), **verdict.summary()}
-                for attack, verdict in zip(self.attacks, self.verdicts, strict=True)
-            ],
+            "attacks": [{"attack": one.name, **one.figures, **one.summary()} for one in self.verdicts],
         }
 
 
@@ -441,17 +429,16 @@ def _joined(
     other.bring([*columns, *(column for column in theirs.values() if column is not None)])
     second = find_candidates(engine, people, [own for own, _ in both], other.relation, columns)
     least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
-    by_name = {own.original: own for own in shared}
+    in_both = {
+        own.original: InBoth(
+            own, None if there is None else Shared(there, own.original), least.get(own.original.name, 2)
+        )
+        for own, there in zip(shared, theirs.values(), strict=True)
+    }
     wanted = dict.fromkeys(resolve_columns(policy.columns.sensitive, original.columns, original.name))
-    in_both, in_one = [], []
-    for column in wanted:
-        fewest, there = least.get(column.name, 2), theirs[column]
-        if there is None:
-            in_one.append(SensitiveInOne(by_name[column], in_first=True, least=fewest))
-        else:
-            in_both.append(SensitiveInBoth(column, by_name[column].released, there, fewest))
-    by = [InBoth(by_name[own], Shared(there, own)) for own, there in theirs.items() if there is not None]
+    by = [column for column in in_both.values() if column.second is not None]
     sides = (first, Side(engine, people, second, other.relation, columns))
-    joint = join(engine, people, sides, in_both, other.name, policy.k, person, Joinable(by, in_one))
+    sensitive = [in_both[column] for column in wanted]
+    joint = join(engine, people, sides, sensitive, other.name, policy.k, person, by)
     sides[1].drop()
     return joint

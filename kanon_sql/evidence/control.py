@@ -269,7 +269,7 @@ def _known(
         ]
         everything = [number for source in sources for number in source]
         return [tuple(everything)], (sources[0], sources[1]) if len(sources) == _SOURCES else _dealt(everything)
-    tuples = collect(coded.engine, original.relation, quasi_identifiers, entity)
+    tuples = collect(original.engine, original.relation, quasi_identifiers, entity)
     found = subset_risks(tuples, min(_FEW, largest_subsets(None, len(quasi_identifiers)))).found
     tuples.drop()
     number_of = {column.name: number for number, column in enumerate(quasi_identifiers)}

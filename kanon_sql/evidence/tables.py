@@ -218,7 +218,8 @@ class TablesAttacked(Verdicts):
             stopped_by = f"km = {own.events} (in kanon.toml: km = {own.events} under [privacy])"
         found += f"; in the originals, {_found(was, self.k)}"
         known = counted(own.events, "known event") if own.events else "no known event"
-        return Verdict(f"linkage, {known}", None, outcome, found, stopped_by)
+        figures = {"promised": own.events <= self.km, **_figures(own), "original": _figures(was)}
+        return Verdict(f"linkage, {known}", None, outcome, found, stopped_by, figures)
 
     def _keys(self) -> Verdict:
         keys, problems = self.keys, self.keys.problems()
@@ -228,26 +229,17 @@ class TablesAttacked(Verdicts):
         found = "; ".join(problems) or (
             "every key is written as a pseudonym and leads to a released row, and no identifying column is there"
         )
-        return Verdict("keys", None, outcome, found, "a release by kanon anonymize with this policy")
+        stopped_by, figures = "a release by kanon anonymize with this policy", {"problems": problems}
+        return Verdict("keys", None, outcome, found, stopped_by, figures)
 
     def summary(self) -> dict[str, Any]:
         """Return the outcome as plain values: what ``--format json`` prints."""
-        *linked, keys = self.verdicts
-        attacks: list[dict[str, Any]] = [
-            {
-                "attack": "linkage",
-                **verdict.summary(),
-                "promised": own.events <= self.km,
-                **_figures(own),
-                "original": _figures(was),
-            }
-            for verdict, own, was in zip(linked, self.found, self.found_before, strict=True)
-        ]
-        attacks.append({"attack": "keys", **keys.summary(), "problems": self.keys.problems()})
         return {
             **{name: getattr(self, name) for name in ("table", "original", "k", "km")},
             **self.together(),
-            "attacks": attacks,
+            "attacks": [
+                {"attack": one.name.partition(",")[0], **one.summary(), **one.figures} for one in self.verdicts
+            ],
         }
 
 

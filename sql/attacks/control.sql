@@ -48,6 +48,58 @@ ORDER BY
   copies.kanon_position
 ;
 
+/* both_sides: The rows of the original and of the control group with the columns that are needed. */
+SELECT
+  $columns,
+  FALSE AS kanon_is_control
+FROM original
+UNION ALL
+SELECT
+  $columns,
+  TRUE AS kanon_is_control
+FROM control
+;
+
+/* texts: The different values of a column of the release, numbered in their order: what is drawn by these numbers must
+   not depend on how many threads there are. Each is a label that covers itself. */
+WITH distinct_texts AS (
+  SELECT DISTINCT
+    $value AS "text"
+  FROM released
+)
+SELECT
+  ROW_NUMBER() OVER (ORDER BY "text") AS label,
+  ROW_NUMBER() OVER (ORDER BY "text") AS place,
+  "text"
+FROM distinct_texts
+;
+
+/* sides: Rows of both sides with the places of their values; there is a join for each column. A row without a person is
+   one of its own. */
+SELECT
+  source.rowid AS record,
+  source.kanon_is_control AS is_control,
+  COALESCE('=' || CAST($person AS TEXT), CAST(source.rowid AS TEXT)) AS person,
+  $places
+FROM source
+INNER JOIN lookup
+  ON $is_value
+LEFT JOIN texts
+  ON $is_text
+;
+
+/* coded: The rows of the release, numbered in their order, with the numbers of their labels; there is a join for each
+   column that is no quasi-identifier. */
+SELECT
+  ROW_NUMBER() OVER (ORDER BY released.position) AS record,
+  $labels
+FROM released
+INNER JOIN classes
+  ON classes.class = released.class
+INNER JOIN texts
+  ON $is_text
+;
+
 /* targets: Each person of the original and of the control group, with one of their rows, and their place in a drawn
    order. The row and the order are drawn apart from each other: else people with many rows would come first. */
 WITH drawn AS (
@@ -66,6 +118,31 @@ SELECT
 FROM drawn
 WHERE
   of_person = 1
+;
+
+/* sizes: How many people of the original and of the control group there are, and rows of the release. */
+SELECT
+  (SELECT COUNT(*) FROM targets WHERE NOT is_control),
+  (SELECT COUNT(*) FROM targets WHERE is_control),
+  (SELECT COUNT(*) FROM coded)
+;
+
+/* targets_known: What an attacker knows of the targets. */
+SELECT
+  sides.record AS tuple,
+  $places
+FROM sides
+INNER JOIN targets
+  ON targets.record = sides.record AND targets.rank <= $at_most
+;
+
+/* grouped: The classes of the release by the labels of some columns. */
+SELECT
+  $labels,
+  COUNT(*) AS n
+FROM coded
+GROUP BY
+  $labels
 ;
 
 /* members: The rows of the release in each class by the columns that an attacker knows, numbered from 1 within it. */
@@ -255,6 +332,29 @@ SELECT
 FROM ranked
 WHERE
   rank <= $at_most
+;
+
+/* predicated: The labels of predicates over a set of columns, and how many have the same: those of a row of the release,
+   or each from a row of its own, which is a join for each column. */
+SELECT
+  $labels,
+  COUNT(*) AS n
+FROM predicates
+INNER JOIN coded
+  ON $is_drawn
+WHERE
+  predicates.subset = $subset
+GROUP BY
+  $labels
+;
+
+/* tuples: What people have in a set of columns. */
+SELECT
+  ROW_NUMBER() OVER () AS tuple,
+  $places
+FROM sides
+GROUP BY
+  $places
 ;
 
 /* singled_out: Singling out: of each side, how many predicates exactly one person satisfies. People beyond a number are

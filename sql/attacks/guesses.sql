@@ -1,4 +1,6 @@
-/* How well the most frequent value of the candidates (of equals, the first one) says the true one. Rows of the original
+/* What the candidates of a person say of a sensitive column: risks/attacks/guesses.py. */
+
+/* known: How well the most frequent value of the candidates (of equals, the first one) says the true one. Rows of the original
    by how many values their candidates have, whether one has the share that counts as known, whether it is the true one;
    and by the fewest values of one class, and whether one of its values may have that share: if not $exact, the other
    classes may be ruled out. */
@@ -81,3 +83,19 @@ GROUP BY
   3,
   4,
   5
+;
+
+/* published_most: How many rows of the release have its most frequent value of a column, and how many rows it has. */
+WITH counted AS (
+  SELECT
+    $shared AS value,
+    COUNT(*) AS n
+  FROM released
+  GROUP BY
+    $shared
+)
+SELECT
+  CAST(COALESCE(MAX(n), 0) AS BIGINT),
+  CAST(COALESCE(SUM(n), 0) AS BIGINT)
+FROM counted
+;

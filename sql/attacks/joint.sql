@@ -191,7 +191,7 @@ WHERE
   sizes.size < $k
 ;
 
-/* values: The values of a sensitive column in groups of rows that are alike in two releases. */
+/* own_values: The values of a sensitive column in groups of rows that are alike in two releases. */
 SELECT
   alike.first,
   alike.second,

@@ -17,7 +17,8 @@ from strategies import write_hierarchy
 
 import kanon_sql as kanon
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
-from kanon_sql.risks.attacks.joint import Joint, SensitiveInBoth, Side, join
+from kanon_sql.risks.attacks.joint import InBoth, Joint, Side, join
+from kanon_sql.risks.attacks.released import Shared
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Small:
                 sides[f"r_{number}"] = Side(source.engine, people, candidates, relation, columns)
             value = next(column for column in source.columns if column.name == "s")
             person = next(column for column in source.columns if column.name == "person")
-            sensitive = [SensitiveInBoth(value, value, value)] if self.with_sensitive else []
+            sensitive = [InBoth(Shared(value, value), Shared(value, value))] if self.with_sensitive else []
             for first, second in combinations(sides, 2):
                 joined = (sides[first], sides[second])
                 who = person if self.with_people else None

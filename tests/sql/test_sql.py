@@ -119,8 +119,8 @@ CREATE TABLE kanon.dp_budgets (place TEXT, source_schema TEXT, source_name TEXT,
     epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), questions BIGINT);
 CREATE TABLE kanon.dp_spent (id BIGINT, spent_at TIMESTAMP, place TEXT, source_schema TEXT, source_name TEXT,
     question TEXT, epsilon DECIMAL(38, 20), delta DECIMAL(38, 20), group_column TEXT, group_value TEXT);
-CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu'), (2, 30, 'f', NULL), (2, 40, 'm', 'flu'))
-    source(n, age, sex, disease);
+CREATE TABLE source AS FROM (VALUES (1, 30, 'f', 'flu', false), (2, 30, 'f', NULL, false), (2, 40, 'm', 'flu', true))
+    source(n, age, sex, disease, kanon_is_control);
 CREATE TABLE referring AS FROM source;
 CREATE TABLE referred AS FROM (VALUES (1, 'flu', 1, 1), (2, 'cold', 2, 1)) referred(n, disease, number, class);
 CREATE TABLE texts AS SELECT *, '1' AS value, '1' AS back,
@@ -149,7 +149,7 @@ CREATE TABLE everybody AS FROM source UNION ALL FROM source;
 CREATE TABLE hierarchy AS FROM (VALUES ('30', '<40', 4), ('40', '>=40', 8)) hierarchy(value, level_1, code);
 CREATE TABLE lookup AS FROM hierarchy;
 CREATE TABLE borders AS FROM (VALUES (1)) borders(bound);
-CREATE TABLE written AS FROM (VALUES ('abc'), (''), (NULL)) written("text");
+CREATE TABLE written AS FROM (VALUES ('abc', 1), ('', 2), (NULL, 1)) written("text", n);
 CREATE TABLE prefixes AS FROM (VALUES ('3', '<40'), ('4', '>=40')) prefixes(prefix, level_1);
 CREATE TABLE dated AS FROM (VALUES (DATE '2024-02-29'), (NULL)) dated(value);
 CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12, 0, '30', '*'), (0, 1, false, 8, 0, '40', '*'))
@@ -174,15 +174,21 @@ CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1))
 CREATE TABLE tuples AS FROM (VALUES (1, 2), (2, 2)) tuples(tuple, n);
 CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2, NULL, 3, 1, 3, 2))
     coded(value_0, person, position, n, record, label_1);
-CREATE TABLE classes AS FROM (VALUES (0, 2), (1, 1)) classes(class, n);
+CREATE TABLE classes AS FROM (VALUES (0, 2, 0, 1), (1, 1, 0, 2)) classes(class, n, word, bit);
 CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
+CREATE TABLE placed AS FROM (VALUES (0, 1), (1, 2)) placed(position, place_1);
+CREATE TABLE numbered AS FROM (VALUES (1, 2), (2, 1)) numbered(label_1, n);
+CREATE TABLE relation AS FROM (VALUES (0, 1), (1, 2)) relation(class, label_1);
+CREATE TABLE words AS FROM (VALUES (1, 0, 3), (2, 0, 2)) words(tuple, word, bits);
+CREATE TABLE mask AS FROM (VALUES (1, 0, 0, 3), (2, 0, 0, 1)) mask(place, block, word, bits);
+CREATE TABLE predicates AS FROM (VALUES (1, 0), (3, 0)) predicates(record, subset);
 CREATE TABLE readings AS FROM (VALUES (1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2)) r(label, level, place);
 CREATE TABLE covers AS FROM (VALUES (1, 1), (2, 2)) c(label, place);
 CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
 CREATE TABLE found_spans AS FROM (VALUES (1, 1, 2), (1, 0, 1), (2, 2, 2)) f(label, low, high);
 CREATE TABLE spans AS FROM (VALUES (1, 1, 2), (2, 2, 2)) s(label, low, high);
 CREATE TABLE ranks AS FROM (VALUES (1, 1), (2, 2)) r(place, rank);
-CREATE TABLE looked_up AS FROM (VALUES (1), (1), (2)) l(place);
+CREATE TABLE looked_up AS FROM (VALUES (1, 1, 0), (2, 1, 0), (3, 2, 0)) l(tuple, place, block);
 CREATE TABLE worded AS FROM (VALUES (1, 0, 1), (2, 0, 2), (1, 1, 1)) w(label, word, bit);
 CREATE TABLE codes AS FROM (VALUES ('x', 1), ('y', 2)) c(value, code);
 CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
@@ -331,8 +337,58 @@ LISTS = {
     },
     "classes/shares": {"value": "disease", "rows": "COUNT(*)"},
     "classes/codes_of_values": {"value": "sensitive_0"},
+    "attacks/candidates/placed": {
+        "places": "lookup.level_1 AS place_1",
+        "is_value": "CAST(source.age AS TEXT) = lookup.value",
+    },
+    "attacks/candidates/tuples": {"places": "place_1"},
+    "attacks/candidates/people": {"same": "placed.place_1 = tuples.tuple"},
+    "attacks/candidates/numbered": {"labels": "labels.code AS label_1", "is_label": "labels.level = 1"},
+    "attacks/candidates/classes": {"labels": "label_1", "order": "label_1"},
+    "attacks/candidates/in_blocks": {"labels": "class"},
+    "attacks/candidates/looked_up": {
+        "wanted": "relation.class",
+        "is_place": "covers.place = tuples.tuple",
+        "same": "covers.label = relation.label_1",
+    },
+    "attacks/candidates/narrowed": {"place": "tuples.tuple"},
+    "attacks/released/released": {
+        "published": 'written."text" AS published_1',
+        "is_label": "labels.level = 1",
+        "same": "classes.class = labels.number",
+    },
+    "attacks/released/class_values": {
+        "labels": "sex",
+        "value": "disease",
+        "is_label": "labels.level = 1",
+        "same": "classes.class = labels.number",
+    },
+    "attacks/released/with_people": {
+        "written": "written.sex",
+        "kept": "numbered.sex",
+        "person": "members.person",
+        "is_label": "labels.level = 1",
+        "same": "classes.class = labels.number",
+    },
     "attacks/covers/mask": {"label": "worded.label", "block": "0"},
     "attacks/covers/spread": {"place": "looked_up.place", "label": "worded.label"},
+    "attacks/control/both_sides": {"columns": "column_1"},
+    "attacks/control/texts": {"value": "published_1"},
+    "attacks/control/sides": {
+        "person": "source.disease",
+        "places": "lookup.code AS place_1",
+        "is_value": "CAST(source.age AS TEXT) = lookup.value",
+        "is_text": "texts.value = source.sex",
+    },
+    "attacks/control/coded": {"labels": "classes.n AS label_1", "is_text": "texts.value = released.published_1"},
+    "attacks/control/targets_known": {"places": "sides.place_1"},
+    "attacks/control/grouped": {"labels": "label_1"},
+    "attacks/control/predicated": {
+        "labels": "coded.label_1",
+        "is_drawn": "coded.record = predicates.record",
+        "subset": "0",
+    },
+    "attacks/control/tuples": {"places": "place_1"},
     "attacks/control/alone": {"labels": "label_1", "subset": "0"},
     "attacks/control/found_in": {"same": "sides.place_1 = coded.label_1"},
     "attacks/control/inferred": {"secret": "coded.label_1", "place": "sides.place_1", "most": "1"},
@@ -351,8 +407,8 @@ LISTS = {
         "same": "copies.column_1 IS NOT DISTINCT FROM held_out.column_1",
     },
     "attacks/control/singled_out": {"same_places": "tuples.tuple = sides.place_1"},
-    "attacks/guesses": {"shared": "published_1", "own": "original.column_1"},
-    "attacks/published_most": {"shared": "published_1"},
+    "attacks/guesses/known": {"shared": "published_1", "own": "original.column_1"},
+    "attacks/guesses/published_most": {"shared": "published_1"},
     "prepare/held_out": {"columns": "column_1", "key": "column_1", "of_people": "TRUE", "person": "column_1"},
     "attacks/joint/links": {"link": "published_1", "value": "'v'"},
     "attacks/joint/linked": {"own_class": "second_choices.class", "other_class": "first_choices.class"},
@@ -360,7 +416,7 @@ LISTS = {
     "attacks/order/items": {"shown": "published_1"},
     "attacks/order/possible": {"same": "items.published_1 = '=' || original.column_1"},
     "attacks/order/in_place": {"same": "items.published_1 = released.published_1"},
-    "attacks/fitting": {"fitting": "SUM(who.n)"},
+    "attacks/candidates/fitting": {"fitting": "SUM(who.n)"},
     "classes/spellings": {"spelled": "LOWER(TRIM(original))"},
     "classes/sensitive_coded": {
         "others": "staged.key_0, staged.n",

@@ -126,5 +126,5 @@ def _print_attacked(result: Attacked | TablesAttacked) -> None:
 
 
 def _named(verdict: Verdict) -> str:
-    between = "with" if verdict.attack == "joint release" else "of"
-    return verdict.attack if verdict.about is None else f"{verdict.attack} {between} {visible(verdict.about)}"
+    between = "with" if verdict.name == "joint release" else "of"
+    return verdict.name if verdict.about is None else f"{verdict.name} {between} {visible(verdict.about)}"

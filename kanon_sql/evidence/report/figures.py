@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from kanon_sql.risks.attacks.verdicts import Outcome
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -64,24 +61,6 @@ class Attribute(DescribedColumn):
     # in it and in the labels of all quasi-identifiers; None of other columns
     rows_alone: int | None = None
     rule: str | None = None  # by which a column that is kept is published; None if it is published as it is
-
-
-@dataclass(frozen=True)
-class ReportedAttack:
-    """What an attack found, in words and in ``figures`` (see ``kanon_sql.risks.attacks.verdicts.Verdict``)."""
-
-    name: str
-    about: str | None
-    outcome: Outcome
-    succeeded: bool | None
-    found: str
-    stopped_by: str
-    figures: dict[str, Any]
-
-    @property
-    def endangers(self) -> bool:
-        """Whether it succeeds, or is not known to fail."""
-        return self.outcome in {"succeeds", "not excluded"}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import shlex
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.engine.sources.open_source import Source
@@ -28,7 +28,6 @@ from kanon_sql.evidence.report.attributes import attributes_of
 from kanon_sql.evidence.report.figures import (
     CurvePoint,
     Pseudonymized,
-    ReportedAttack,
     ReportedRequirement,
     Search,
 )
@@ -46,8 +45,7 @@ from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.utility import WantedUtility, utility_against
 from kanon_sql.release.verify.verify import checks_of
-from kanon_sql.risks.attacks.order import Order
-from kanon_sql.risks.attacks.verdicts import verdicts_on
+from kanon_sql.risks.attacks.verdicts import Verdict, verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 from kanon_sql.search.prepare import by_rows
 from kanon_sql.search.problem import SharedTests
@@ -66,7 +64,6 @@ if TYPE_CHECKING:
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.release import Release
     from kanon_sql.release.verify.classes import Verification
-    from kanon_sql.risks.attacks.verdicts import Attack, Verdict
     from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.search.prepare import Prepared
 
@@ -239,39 +236,15 @@ def _of_several_columns(risk: Risk) -> Risk:
     return replace(risk, subsets=replace(risk.subsets, found=found))
 
 
-def _attacks(case: Case, release: Release, prepared: Prepared, progress: Listener) -> tuple[ReportedAttack, ...]:
+def _attacks(case: Case, release: Release, prepared: Prepared, progress: Listener) -> tuple[Verdict, ...]:
     algorithm = case.policy.algorithm
     try:
         found = attack_release(
             case, Guessing(), progress=progress, algorithm=algorithm, prepared=prepared, made=release
         )
     except UsageError as error:
-        return (ReportedAttack("all attacks", None, "not tested", None, f"Could not be tested: {error}", "", {}),)
-    verdicts = verdicts_on(found.attacks, with_original=False)
-    return tuple(
-        reported_attack(verdict, _figures_of(attack)) for attack, verdict in zip(found.attacks, verdicts, strict=True)
-    )
-
-
-def reported_attack(verdict: Verdict, figures: dict[str, Any]) -> ReportedAttack:
-    """Return an attack as a report has it, what it found being a sentence."""
-    found = f"{verdict.found[:1].upper()}{verdict.found[1:]}."
-    return ReportedAttack(
-        verdict.attack, verdict.about, verdict.outcome, verdict.succeeded, found, verdict.stopped_by, figures
-    )
-
-
-def _figures_of(attack: Attack) -> dict[str, Any]:
-    """Return the figures of an attack, without those from which values of the original can be computed.
-
-    How the release goes with every order of the original is a function of who has which value: with names in their
-    order, a few decimals leave one assignment. How many values a sensitive column of the original has tells whether
-    rows that were left out have others.
-    """
-    figures = attack.figures()
-    if isinstance(attack, Order):
-        return {name: figures[name] for name in ("reason", "followed", "rows", "z_limit", "error_probability")}
-    return {name: figure for name, figure in figures.items() if name != "values"}
+        return (Verdict("all attacks", None, "not tested", f"Could not be tested: {error}", ""),)
+    return tuple(verdict.in_report() for verdict in verdicts_on(found.attacks, with_original=False))
 
 
 def _standards(original: Source, released: Source, policy: Policy) -> tuple[CheckedStandard, ...]:

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from kanon_sql.errors import counted
 from kanon_sql.evidence.report import words
 from kanon_sql.evidence.report.words import NOTHING, decimals, percentage, printable, verb
 from kanon_sql.evidence.standards.judge import VERDICTS
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.risks.attacks.controlled import CONTROLLED
-from kanon_sql.risks.attacks.verdicts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kanon_sql.evidence.report.figures import Attribute, CurvePoint, ReportedAttack
-    from kanon_sql.evidence.standards.judge import CheckedStandard, Verdict
-    from kanon_sql.risks.attacks.verdicts import Outcome
+    from kanon_sql.evidence.report.figures import Attribute, CurvePoint
+    from kanon_sql.evidence.standards.judge import CheckedStandard
+    from kanon_sql.risks.attacks.verdicts import Outcome, Verdict
     from kanon_sql.risks.estimators.assessment import Risk
     from kanon_sql.risks.estimators.subsets import SubsetRisk
 
@@ -42,7 +42,7 @@ TONES: dict[Outcome, Tone] = {
     "not meaningful": "neutral",
     "not tested": "neutral",
 }
-_TONES_OF_RULES: dict[Verdict, Tone] = {"holds": "good", "fails": "bad", "not known": "warn", "for a person": "neutral"}
+_TONES_OF_RULES: dict[str, Tone] = {"holds": "good", "fails": "bad", "not known": "warn", "for a person": "neutral"}
 _MANY = 3  # one row in so many is alone: from there on a column is warned of
 _SUBSETS = 8  # of quasi-identifiers, in the table of those that single out most
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$!])")
@@ -94,7 +94,7 @@ def _environment(elements: str) -> Environment:
 
 
 def verdict(
-    attacks: Sequence[ReportedAttack],
+    attacks: Sequence[Verdict],
     standards: Sequence[CheckedStandard],
     proposed: Sequence[str],
     choice: str | None,

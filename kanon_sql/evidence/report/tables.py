@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kanon_sql.engine.capabilities import require
 from kanon_sql.evidence.report.attributes import role_of
 from kanon_sql.evidence.report.figures import DescribedColumn
-from kanon_sql.evidence.report.gather import POLICY, reported_attack, versions
+from kanon_sql.evidence.report.gather import POLICY, versions
 from kanon_sql.evidence.report.written import SECTIONS, WrittenReport
 from kanon_sql.evidence.tables import TablesAttacked, as_released
 from kanon_sql.policy.tables import tables_policy_text
@@ -28,13 +28,13 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kanon_sql.evidence.report.figures import ReportedAttack
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.release.tables.anonymize import TablesRelease
     from kanon_sql.release.tables.opened import KeyColumn, Member
     from kanon_sql.release.tables.publish import PublishedTables
     from kanon_sql.release.tables.statements import TableCounts
     from kanon_sql.release.tables.verify import Promise
+    from kanon_sql.risks.attacks.verdicts import Verdict
 
 
 _SECTIONS = {
@@ -97,7 +97,7 @@ class TablesReport(WrittenReport):
     columns: tuple[ReportedColumn, ...]
     holds: bool
     promises: tuple[Promise, ...]
-    attacks: tuple[ReportedAttack, ...]
+    attacks: tuple[Verdict, ...]
     versions: dict[str, str]
     fingerprints: dict[str, str]
     policy: str
@@ -107,14 +107,15 @@ class TablesReport(WrittenReport):
     not_remembered: str | None = None
 
     @property
-    def linked(self) -> tuple[ReportedAttack, ...]:
+    def linked(self) -> tuple[Verdict, ...]:
         """The attacks by known events, by their number."""
         return self.attacks[:-1]
 
     def summary(self) -> dict[str, Any]:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("columns", "promises", "attacks"):
+        for name in ("columns", "promises"):
             plain[name] = [asdict(one) for one in plain[name]]
+        plain["attacks"] = [attack.stated() for attack in self.attacks]
         return plain | {"tables": [asdict(one) | {"suppressed": one.suppressed} for one in self.tables]}
 
 
@@ -132,7 +133,6 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
     if published.kind == "in place":
         require("the report of a release in place", "several tables", "The report of a release in place")
     policy, verification = release.policy, published.verification
-    attacked = _attacked(release, published)
     text = tables_policy_text(replace(policy, source=None), Path())
     return TablesReport(
         made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
@@ -158,10 +158,7 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
         columns=tuple(column for member in release.opened.members for column in _columns(release, member)),
         holds=verification.holds,
         promises=verification.promises,
-        attacks=tuple(
-            reported_attack(verdict, {name: value for name, value in one.items() if name not in _IN_WORDS})
-            for verdict, one in zip(attacked.verdicts, attacked.summary()["attacks"], strict=True)
-        ),
+        attacks=tuple(verdict.in_report() for verdict in _attacked(release, published).verdicts),
         versions=versions(),
         fingerprints={POLICY: hashlib.sha256(text.encode("utf-8")).hexdigest()},
         policy=text,
@@ -174,9 +171,6 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
         ),
         not_remembered=published.not_remembered,
     )
-
-
-_IN_WORDS = {"attack", "outcome", "succeeded", "found", "stopped_by"}
 
 
 def _attacked(release: TablesRelease, published: PublishedTables) -> TablesAttacked:

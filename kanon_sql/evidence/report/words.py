@@ -14,8 +14,9 @@ from kanon_sql.policy.publish_rules import rules_that_help
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kanon_sql.evidence.report.figures import Attribute, DescribedColumn, ReportedAttack, Search
+    from kanon_sql.evidence.report.figures import Attribute, DescribedColumn, Search
     from kanon_sql.measures.utility.utility import Utility
+    from kanon_sql.risks.attacks.verdicts import Verdict
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -67,7 +68,7 @@ def measured_text(value: float | None, model: str, *, people: bool) -> str:
     return four_digits(value)
 
 
-def comparison_sentence(compared: Sequence[ReportedAttack], control: str | None) -> str:
+def comparison_sentence(compared: Sequence[Verdict], control: str | None) -> str:
     """Return what came of the comparison with a control group, as one sentence that can be quoted."""
     tested = [attack for attack in compared if attack.outcome != "not tested"]
     found = [attack for attack in tested if attack.succeeded]

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
         Attribute,
         CurvePoint,
         Pseudonymized,
-        ReportedAttack,
         ReportedRequirement,
         Search,
     )
     from kanon_sql.evidence.standards.judge import CheckedStandard
     from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.policy.policy import Count
+    from kanon_sql.risks.attacks.verdicts import Verdict
     from kanon_sql.risks.estimators.assessment import Risk
 
 SECTIONS = {
@@ -53,7 +53,7 @@ class WrittenReport(ABC):
     """What every report has and does: it writes its figures as HTML, Markdown or JSON, by its ``template``."""
 
     template: ClassVar[str]
-    attacks: tuple[ReportedAttack, ...]
+    attacks: tuple[Verdict, ...]
 
     @property
     @abstractmethod
@@ -61,12 +61,12 @@ class WrittenReport(ABC):
         """The titles of the sections that the report has, by their anchors."""
 
     @property
-    def succeeded(self) -> tuple[ReportedAttack, ...]:
+    def succeeded(self) -> tuple[Verdict, ...]:
         """The attacks that succeeded."""
         return tuple(attack for attack in self.attacks if attack.succeeded)
 
     @property
-    def endangering(self) -> tuple[ReportedAttack, ...]:
+    def endangering(self) -> tuple[Verdict, ...]:
         """The attacks that succeeded, or are not known to fail."""
         return tuple(attack for attack in self.attacks if attack.endangers)
 
@@ -145,7 +145,7 @@ class Report(WrittenReport):
     measures: dict[str, float | None] | None
     risk_before: Risk
     risk_after: Risk
-    attacks: tuple[ReportedAttack, ...]
+    attacks: tuple[Verdict, ...]
     curve: tuple[CurvePoint, ...]
     search: Search
     pseudonyms: Pseudonymized | None
@@ -192,7 +192,7 @@ class Report(WrittenReport):
         return self.risk_after.smallest_class if self.counts_people else self.smallest_class
 
     @property
-    def compared(self) -> tuple[ReportedAttack, ...]:
+    def compared(self) -> tuple[Verdict, ...]:
         """The attacks whose guesses were compared with guesses about a control group."""
         return tuple(attack for attack in self.attacks if attack.name in CONTROLLED)
 
@@ -203,8 +203,9 @@ class Report(WrittenReport):
 
     def summary(self) -> dict[str, Any]:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("requirements", "attributes", "attacks", "curve"):
+        for name in ("requirements", "attributes", "curve"):
             plain[name] = [asdict(one) for one in plain[name]]
+        plain["attacks"] = [attack.stated() for attack in self.attacks]
         plain |= {name: plain[name].summary() for name in ("risk_before", "risk_after")}
         plain["standards"] = [standard.summary() for standard in self.standards]
         plain["utility"] = self.utility and self.utility.summary()

@@ -18,7 +18,7 @@ from kanon_sql.policy.publish_rules import KEYED
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError, column_of, hierarchy_again, read_earlier
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
-from kanon_sql.risks.attacks.joint import InBoth, Joinable, SensitiveInBoth, SensitiveInOne, Side, join, least_values
+from kanon_sql.risks.attacks.joint import InBoth, Side, join, least_values
 from kanon_sql.risks.attacks.released import Shared
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -93,7 +93,7 @@ class Joiner:
         entities = dict.fromkeys(each for each in (self.publication.roles.entity, theirs) if each is not None)
         persons: list[Column | None] = [*entities] or [None]
         sensitive = self._sensitive(entry, new, old)
-        joinable = self._joinable(entry, new, old)
+        in_one, by = self._joinable(entry, new, old)
         needed = [column.original for column in sensitive]
         lookup = self._lookup(both, new, [*needed, *entities])
         try:
@@ -101,7 +101,8 @@ class Joiner:
         except UsageError as error:
             raise CannotBeCheckedError(f"its labels cannot be read: {error}") from None
         sides, k = (lookup.new, found), min(self.k, entry.k)
-        joints = [join(engine, lookup.people, sides, sensitive, entry.name, k, person, joinable) for person in persons]
+        wanted = [*sensitive, *in_one]
+        joints = [join(engine, lookup.people, sides, wanted, entry.name, k, person, by) for person in persons]
         joint = max(
             joints, key=lambda joint: (joint.succeeded, joint.classes.rows_below_k)
         )  # where releases count people by different columns
@@ -162,8 +163,8 @@ class Joiner:
     def _key_of(self, hierarchy: Hierarchy) -> tuple[str, str]:
         return hierarchy.column.name, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy)
 
-    def _joinable(self, entry: Entry, new: _Side, old: _Side) -> Joinable:
-        """Return the columns by which rows of both can be joined, and sensitive ones that one publishes alone."""
+    def _joinable(self, entry: Entry, new: _Side, old: _Side) -> tuple[list[InBoth], list[InBoth]]:
+        """Return sensitive columns that one publishes alone, and those by which rows of both can be joined."""
         columns, models = self.prepared.source.columns, self.publication.models
         least = least_values((model.name, model.required, model.sensitive) for model in models)
         least |= least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
@@ -179,19 +180,18 @@ class Joiner:
                 unlike.append(name)
             elif first is not None and second is not None:
                 ruled = folded(name) in self._by_rule  # values by a rule are not compared with those of the table
-                joined_by.append(InBoth(*(Shared(one, one if ruled else original) for one in (first, second))))
-            elif (one := first or second) is not None and _is_in(name, sensitive):
-                fewest = least.get(original.name, 2)
-                in_one.append(SensitiveInOne(Shared(one, original), in_first=first is not None, least=fewest))
+                joined_by.append(_in_both(first, second, None if ruled else original))
+            elif (first or second) is not None and _is_in(name, sensitive):
+                in_one.append(_in_both(first, second, original, least.get(original.name, 2)))
         if in_one and unlike:
             raise CannotBeCheckedError(
                 f"both publish column {unlike[0]!r}, by rules (--publish) whose values cannot be compared here, and "
-                f"one alone publishes column {in_one[0].shown.original.name!r}, which is sensitive: whether rows can "
+                f"one alone publishes column {in_one[0].original.name!r}, which is sensitive: whether rows can "
                 "be joined by the first is not known"
             )
-        return Joinable(joined_by, in_one)
+        return in_one, joined_by
 
-    def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[SensitiveInBoth]:
+    def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[InBoth]:
         """Return the columns that both publish as they are, and that one of them calls sensitive."""
         columns, models = self.prepared.source.columns, self.publication.models
         own = least_values((model.name, model.required, model.sensitive) for model in models)
@@ -205,7 +205,7 @@ class Joiner:
             first, second = new.shown(name), old.shown(name)
             if first is not None and second is not None:
                 least = min(own.get(original.name, 2), theirs.get(original.name, 2))
-                found.append(SensitiveInBoth(original, first, second, least))
+                found.append(_in_both(first, second, original, least))
         return found
 
     def _lookup(self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]) -> _Lookup:
@@ -234,6 +234,12 @@ class Joiner:
     def _drop(self, *tables: exp.Table) -> None:
         for table in tables:
             self.prepared.source.engine.run(sql.drop(table), "drop what was looked up")
+
+
+def _in_both(first: Column | None, second: Column | None, original: Column | None, least: int = 2) -> InBoth:
+    """Return a column as two releases show it; without its ``original``, values are compared as they stand."""
+    one, other = (None if own is None else Shared(own, original or own) for own in (first, second))
+    return InBoth(one, other, least)
 
 
 def _is_in(name: str, names: Sequence[str]) -> bool:

@@ -17,7 +17,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.errors import counted
+from kanon_sql.risks.attacks.verdicts import Attack, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +36,7 @@ _Class = tuple[int, Keys]
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Attack):
     """What is known of one sensitive column by one who knows the algorithm."""
 
     column: str
@@ -46,7 +49,11 @@ class Choice:
     all_or_none: bool = False  # whether the choice is one that makes no value certain
     uncounted: str | None = None  # why nothing was counted though the choice may reveal something
     reason: str | None = None  # why this was not tested; None if it was
-    name: ClassVar[str] = "choice"
+    name = "choice"
+
+    @property
+    def about(self) -> str:
+        return self.column
 
     @property
     def succeeded(self) -> bool:
@@ -55,11 +62,22 @@ class Choice:
 
     @property
     def open(self) -> bool:
-        """Whether it did not succeed, and is not known to fail."""
-        return not self.succeeded and (not self.all_or_none or self.uncounted is not None)
+        return not self.all_or_none or self.uncounted is not None
 
-    @property
-    def stopped_by(self) -> str:
+    def sentence(self) -> str:
+        if self.uncounted is not None:
+            return f"{self.uncounted}. What {self.algorithm} did not publish tells something of sensitive values"
+        if self.all_or_none:
+            return "the choice all-or-none makes nobody's value certain to one who knows the algorithm"
+        said = f"{share(self.rows_certain, self.rows)} are certain to one who knows that {self.algorithm} made it"
+        if self.rows_certain:
+            said += f", and of {self.rows_certain_right:,} it is right"
+        if self.rows_below:
+            said += f"; {share(self.rows_below, self.rows)} have fewer possible values than was promised"
+        were = "was" if self.held_back == 1 else "were"
+        return f"{said}; {counted(self.held_back, 'class', 'classes')} {were} held back. More may follow"
+
+    def remedy(self, _sensitive: int) -> str:
         return '--algorithm mondrian with --choice all-or-none (choice = "all-or-none")'
 
     def figures(self) -> dict[str, Any]:

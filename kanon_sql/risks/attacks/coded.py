@@ -23,38 +23,34 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from kanon_sql.classes.frequency import build_frequency
-from kanon_sql.engine.base import make_table
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.hierarchy.given import for_other_rows
 from kanon_sql.measures.labels import make_labels, make_places, place_name
 from kanon_sql.measures.released_labels import Covers, label_name, make_covers
-from kanon_sql.risks.attacks.candidates import CLASS, POSITION, position
+from kanon_sql.risks.attacks.candidates import places_of
 from kanon_sql.risks.attacks.released import shared_name, truth
+from kanon_sql.risks.temporary import TemporaryTables
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.released import Released
 
-RECORD, PERSON, IS_CONTROL, _TEXT, _CODE = "record", "person", "is_control", "text", "code"
+RECORD = "record"
 
 
 @dataclass(frozen=True)
 class Coded:
     """The tables above: ``columns`` and ``covers`` by number, of which the first are ``quasi_identifiers``."""
 
-    engine: Engine
+    tables: TemporaryTables
     columns: tuple[str, ...]
     quasi_identifiers: int
-    sides: exp.Table
-    targets: exp.Table
-    release: exp.Table
     covers: tuple[Covers, ...]
     people: int
     control_people: int
@@ -81,10 +77,19 @@ def code_tables(
         HierarchyError: a hierarchy has no row for a value of the control group.
     """
     known = [hierarchy.column for hierarchy in hierarchies]
-    others = [number for number, both in enumerate(released.shared) if both.original != entity]
-    values = [released.shared[number].original for number in others]
+    others = {n: both.original for n, both in enumerate(released.shared) if both.original != entity}
+    numbers = range(len(known), len(known) + len(others))
     # 1. The rows of both sides, and their places.
-    both, flag = _both_sides(engine, original, control, [*known, *values], entity)
+    needed = dict.fromkeys([*known, *others.values(), *([] if entity is None else [entity])])
+    flag = {"kanon_is_control": unused_name("kanon_is_control", [column.name for column in needed])}
+    tables = TemporaryTables(engine, released=released.relation, classes=candidates.classes)
+    query = sql.query(
+        "attacks/control/both_sides",
+        values={"columns": [sql.column(column.name) for column in needed]},
+        tables={"original": original, "control": control},
+        names=flag,
+    )
+    both = tables.keep("source", query, "the original and the control group")
     own = [for_other_rows(engine, hierarchy, both) for hierarchy in hierarchies]
     try:
         frequency = build_frequency(engine, both, own, None)
@@ -92,104 +97,46 @@ def code_tables(
         raise HierarchyError(f"{error} These are values of the original and of the control group together.") from None
     places = make_places(frequency, own, make_labels(frequency, own))
     # 2. The other columns: every text of the release gets a number.
-    texts = [_texts(engine, released, number) for number in others]
+    texts = []
+    for number, column in others.items():
+        title = f"values of {column.name} in the release"
+        texts.append(tables.make("attacks/control/texts", title, {"value": sql.column(shared_name(number))}))
+    aliases = [f"texts_{number + 1}" for number in numbers]
+
+    def text_joins(values: Iterable[exp.Expr]) -> list[tuple[exp.Expr, exp.Expr]]:
+        return [
+            (sql.aliased(text, alias), exp.EQ(this=sql.column("text", alias), expression=value))
+            for text, alias, value in zip(texts, aliases, values, strict=True)
+        ]
+
     # 3. Rows as codes.
-    person: exp.Expr = exp.null() if entity is None else sql.column(entity.name, "source")
-    row = sql.cast(position("source"), "VARCHAR")
-    named = sql.concatenated("=", sql.cast(person, "VARCHAR"))
-    query = exp.select(
-        sql.named(position("source"), RECORD),
-        sql.named(sql.column(flag, "source"), IS_CONTROL),
-        sql.named(exp.Coalesce(this=named, expressions=[row]), PERSON),
-    ).from_(sql.aliased(both, "source"))
-    for found in places:
-        alias = f"lookup_{found.number + 1}"
-        value = sql.column(found.hierarchy.column.name, "source")
-        query = query.select(sql.named(sql.column("place", alias), found.place), copy=False)
-        query = query.join(sql.aliased(found.relation, alias), on=sql.same(value, sql.column(VALUE, alias)), copy=False)
-    for number, (column, relation) in enumerate(zip(values, texts, strict=True), start=len(known)):
-        alias = f"texts_{number + 1}"
-        code = exp.Coalesce(this=sql.column(_CODE, alias), expressions=[sql.literal(0)])
-        query = query.select(sql.named(code, place_name(number)), copy=False)
-        same = exp.EQ(this=sql.column(_TEXT, alias), expression=truth(sql.column(column.name, "source"), column))
-        query = query.join(sql.aliased(relation, alias), on=same, join_type="left", copy=False)
-    sides = make_table(engine, "kanon_sides", query, "rows of the original and of the control group, as codes")
-    drawn = sql.query("attacks/control/targets", values={"seed": str(seed)}, tables={"sides": sides})
-    targets = make_table(engine, "kanon_targets", drawn, "people in drawn order, each with one row")
-    query = _release_query(candidates, released, others, texts, len(known))
-    release = make_table(engine, "kanon_coded", query, "the release as codes")
+    selected, joins = places_of(places, [column.name for column in known])
+    for number, alias in zip(numbers, aliases, strict=True):
+        code = exp.Coalesce(this=sql.column("place", alias), expressions=[sql.literal(0)])
+        selected.append(sql.named(code, place_name(number)))
+    true = text_joins(truth(sql.column(column.name, "source"), column) for column in others.values())
+    query = sql.query(
+        "attacks/control/sides",
+        values={"places": selected, "person": exp.null() if entity is None else sql.column(entity.name, "source")},
+        tables=tables.known,
+        joins={**joins, "texts": true},
+        names=flag,
+    )
+    tables.keep("sides", query, "rows of the original and of the control group, as codes")
+    tables.make("attacks/control/targets", "people in drawn order, each with one row", {"seed": str(seed)})
+    labels: list[exp.Expr] = [sql.column(label_name(number), "classes") for number in range(len(known))]
+    labels += [sql.named(sql.column("label", alias), label_name(n)) for n, alias in zip(numbers, aliases, strict=True)]
+    shown = text_joins(sql.column(shared_name(number), "released") for number in others)
+    tables.make("attacks/control/coded", "the release as codes", {"labels": labels}, {"texts": shown})
     # 4. What labels cover.
     covers = [
         make_covers(engine, candidates.labels[found.number], found, one_level=candidates.assumed) for found in places
     ]
     covers += [
-        Covers(number, _themselves(engine, relation), functional=True, assumed=False, nested=True)
-        for number, relation in enumerate(texts, start=len(known))
+        Covers(number, text, functional=True, assumed=False, nested=True)
+        for number, text in zip(numbers, texts, strict=True)
     ]
-    counted = [sql.select_count(targets).where(sql.column(IS_CONTROL).eq(side)) for side in (False, True)]
-    counts = exp.select(*(each.subquery() for each in (*counted, sql.select_count(release))))
-    people, control_people, rows = engine.row(counts, "how many people and rows there are")
-    for relation in (both, *texts):
-        engine.run(sql.drop(relation), "drop values that have codes")
-    return Coded(
-        engine,
-        tuple(column.name for column in (*known, *values)),
-        len(known),
-        sides,
-        targets,
-        release,
-        tuple(covers),
-        people,
-        control_people,
-        rows,
-        seed,
-    )
-
-
-def _both_sides(
-    engine: Engine, original: exp.Table, control: exp.Table, columns: Sequence[Column], entity: Column | None
-) -> tuple[exp.Table, str]:
-    """Return the rows of both tables with the columns that are needed, and the name of the control group's flag."""
-    needed = [*columns, *([entity] if entity is not None and entity not in columns else [])]
-    flag = unused_name("kanon_is_control", [column.name for column in needed])
-    sides = [
-        exp.select(
-            *(sql.column(column.name) for column in needed),
-            sql.named(exp.true() if is_control else exp.false(), flag),
-        ).from_(table.copy())
-        for table, is_control in ((original, False), (control, True))
-    ]
-    return make_table(engine, "kanon_both_sides", sql.union_all(sides), "the original and the control group"), flag
-
-
-def _texts(engine: Engine, released: Released, number: int) -> exp.Table:
-    own = sql.column(shared_name(number))
-    distinct = exp.select(sql.named(own, _TEXT)).distinct().from_(released.relation.copy())
-    # In their order: what is drawn by these numbers must not depend on how many threads there are.
-    query = exp.select(sql.named(sql.over(exp.RowNumber(), order=[_TEXT]), _CODE), _TEXT).from_(
-        distinct.subquery("distinct_texts")
-    )
-    name = released.shared[number].original.name
-    return make_table(engine, "kanon_texts", query, f"values of {name} in the release")
-
-
-def _themselves(engine: Engine, texts: exp.Table) -> exp.Table:
-    query = exp.select(sql.named(sql.column(_CODE), "label"), sql.named(sql.column(_CODE), "place")).from_(texts.copy())
-    return make_table(engine, "kanon_covers_texts", query, "each value covers itself")
-
-
-def _release_query(
-    candidates: Candidates, released: Released, others: Sequence[int], texts: Sequence[exp.Table], known: int
-) -> exp.Select:
-    order = exp.Order(expressions=[exp.Ordered(this=sql.column(POSITION, "released"))])
-    query = exp.select(sql.named(exp.Window(this=exp.RowNumber(), order=order), RECORD))
-    query = query.select(*(sql.column(label_name(number), "classes") for number in range(known)), copy=False)
-    same_class = exp.EQ(this=sql.column(CLASS, "classes"), expression=sql.column(CLASS, "released"))
-    query = query.from_(sql.aliased(released.relation, "released"), copy=False)
-    query = query.join(sql.aliased(candidates.classes, "classes"), on=same_class, copy=False)
-    for number, (shared, relation) in enumerate(zip(others, texts, strict=True), start=known):
-        alias = f"texts_{number + 1}"
-        query = query.select(sql.named(sql.column(_CODE, alias), label_name(number)), copy=False)
-        same = exp.EQ(this=sql.column(_TEXT, alias), expression=sql.column(shared_name(shared), "released"))
-        query = query.join(sql.aliased(relation, alias), on=same, copy=False)
-    return query
+    people, control_people, rows = tables.row("attacks/control/sizes", "how many people and rows there are")
+    tables.drop("source")
+    columns = tuple(column.name for column in (*known, *others.values()))
+    return Coded(tables, columns, len(known), tuple(covers), people, control_people, rows, seed)

@@ -35,10 +35,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, make_table
+from kanon_sql.errors import counted
 from kanon_sql.measures.labels import place_name
 from kanon_sql.measures.released_labels import label_name
-from kanon_sql.models.base import N
-from kanon_sql.risks.attacks.candidates import TUPLE, by_spread, find_pairs, numbered_classes
+from kanon_sql.risks.attacks.candidates import find_pairs, number_classes, same_in
 from kanon_sql.risks.attacks.coded import RECORD
 from kanon_sql.risks.attacks.residual import (
     EstimatedShare,
@@ -47,6 +47,7 @@ from kanon_sql.risks.attacks.residual import (
     residual_risk,
     risk_of_singling_out,
 )
+from kanon_sql.risks.attacks.verdicts import ANOTHER_TABLE, Attack, people_of, rate
 from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
 from kanon_sql.risks.estimators.tuples import collect
 from kanon_sql.sql import build as sql
@@ -54,18 +55,19 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kanon_sql.engine.base import Engine
     from kanon_sql.risks.attacks.coded import Coded
+    from kanon_sql.risks.temporary import Values
 
 Name = Literal["singling out", "linkability", "inference"]
 CONTROLLED: tuple[Name, ...] = get_args(Name)
 """Attacks whose guesses are compared with guesses about a control group."""
+_KNOWN = ("classes", "members", "pairs")
 _SETS = 5
 """Sets of up to three columns whose labels make predicates."""
 
 
 @dataclass(frozen=True)
-class Controlled:
+class Controlled(Attack):
     """What an attack guessed about people in the scope of a release, and about a control group."""
 
     name: Name
@@ -82,6 +84,12 @@ class Controlled:
     people: int = 0
     control_people: int = 0  # people of the control group whom predicates were compared with
     reason: str | None = None  # why it was not made; None if it was
+    doubted = frozenset({"finds nothing", "not meaningful"})
+    doubt = f"{ANOTHER_TABLE}; or has it people of the control group?"
+
+    @property
+    def about(self) -> str | None:
+        return self.column
 
     @cached_property
     def control_estimate(self) -> EstimatedShare:
@@ -115,7 +123,44 @@ class Controlled:
         return self.in_release.share <= self.baseline.share
 
     @property
-    def stopped_by(self) -> str:
+    def meaningless(self) -> bool:
+        """Whether it was no better than its baseline, or all guesses about the control group were right."""
+        return self.in_release.guesses > 0 and (self.risk is None or (self.is_guessing and not self.succeeded))
+
+    def sentence(self) -> str:
+        if not self.in_release.guesses:
+            return "no row of the release is alone in what is published of it, so that there is no predicate to try"
+        risk = self.risk
+        if risk is None:
+            return f"{self._rates}; where all guesses about others are right, none is a leak"
+        if self.meaningless:
+            said = "no better than guessing from the published marginals, which says nothing about the risk"
+        else:
+            at_least = "at least " if self.is_bound else ""
+            said = "" if self.succeeded else "not found to be "
+            said += "more often right about people of the original than about others: "
+            said += f"risk {at_least}{rate(risk.value)} (95%: {rate(risk.low)} to {rate(risk.high)})"
+        return f"{said}; {self._rates}"
+
+    @property
+    def _rates(self) -> str:
+        """What was right of the guesses about each group, and by the baseline."""
+        guesses, right, baseline = self.in_release.guesses, rate(self.in_release.share), rate(self.baseline.share)
+        control = self.control_estimate
+        if self.name == "singling out":
+            return (
+                f"{right} of {counted(guesses, 'predicate')} match exactly one person of the original, at most "
+                f"{rate(control.high)} would by chance (by {people_of(self.control_people)} of the control group), and "
+                f"{baseline} of random ones do"
+            )
+        by = " in one source and ".join(", ".join(columns) for columns in self.knows)
+        return (
+            f"by {by}{' in another' if len(self.knows) > 1 else ''}: right for {right} of {people_of(guesses)} of the "
+            f"original, {rate(control.value)} of {people_of(self.control.guesses)} of the control group, and for "
+            f"{baseline} by guessing from the published marginals"
+        )
+
+    def remedy(self, _sensitive: int) -> str:
         if self.name == "singling out":
             return (
                 "coarser labels, or fewer columns, so that no combination of published values belongs to one row alone:"
@@ -140,53 +185,24 @@ class Controlled:
         }
 
 
-def _know(coded: Coded, known: Sequence[int], at_most: int) -> dict[str, exp.Table]:
-    """Return the candidates of the targets by columns: ``classes``, their ``members``, and ``pairs``."""
-    engine, labels = coded.engine, [label_name(number) for number in known]
-    target = exp.EQ(this=sql.column(RECORD, "targets"), expression=sql.column(RECORD, "sides"))
-    first = exp.LTE(this=sql.column("rank", "targets"), expression=sql.literal(at_most))
-    query = exp.select(
-        sql.named(sql.column(RECORD, "sides"), TUPLE), *(sql.column(place_name(number), "sides") for number in known)
-    ).from_(sql.aliased(coded.sides, "sides"))
-    query = query.join(sql.aliased(coded.targets, "targets"), on=exp.and_(target, first), copy=False)
-    tuples = make_table(engine, "kanon_targets_known", query, "what is known of targets")
-    grouped = exp.select(*labels, sql.named(sql.count_rows(), N)).from_(coded.release.copy()).group_by(*labels)
-    classes, pairs = _matched(coded, known, tuples, grouped)
-    same = _same(labels, "classes", "coded")
-    numbered = sql.query(
-        "attacks/control/members",
-        values={"same_class": same},
-        tables={"coded": coded.release, "classes": classes},
-    )
-    members = make_table(engine, "kanon_members", numbered, "rows of classes by known columns")
-    _drop(engine, tuples)
-    return {"classes": classes, "members": members, "pairs": pairs}
+def _know(coded: Coded, known: Sequence[int], at_most: int) -> None:
+    """Make the candidates of the targets by columns: ``classes``, their ``members``, and ``pairs``."""
+    tables, labels = coded.tables, [label_name(number) for number in known]
+    places: Values = {"places": [sql.column(place_name(number), "sides") for number in known], "at_most": at_most}
+    tuples = tables.make("attacks/control/targets_known", "what is known of targets", places)
+    grouped = tables.query("attacks/control/grouped", {"labels": [sql.column(name) for name in labels]})
+    _match(coded, known, tuples, grouped)
+    same = {"same_class": same_in(labels, "classes", "coded")}
+    tables.make("attacks/control/members", "rows of classes by known columns", same)
+    tables.drop("targets_known")
 
 
-def _drop(engine: Engine, *tables: exp.Table) -> None:
-    for table in tables:
-        engine.run(sql.drop(table), "drop what was guessed by")
-
-
-def _matched(
-    coded: Coded, columns: Sequence[int], tuples: exp.Table, labelled: exp.Select
-) -> tuple[exp.Table, exp.Table]:
-    """Return classes by the labels of columns, numbered, and the pairs of a tuple and a class that covers it."""
-    engine = coded.engine
-    numbered = make_table(engine, "kanon_numbered", labelled, "classes by some columns")
-    order = by_spread(engine, tuples, numbered, [coded.covers[number] for number in columns])
-    query = numbered_classes(numbered, columns, order)
-    classes = make_table(engine, "kanon_classes", query, "classes by some columns, numbered")
-    _drop(engine, numbered)
-    return classes, find_pairs(engine, tuples, classes, order)
-
-
-def _tables(coded: Coded) -> dict[str, exp.Table]:
-    return {"coded": coded.release, "targets": coded.targets, "sides": coded.sides}
-
-
-def _same(names: Sequence[str], one: str, other: str) -> exp.Expr:
-    return sql.all_of(exp.EQ(this=sql.column(name, one), expression=sql.column(name, other)) for name in names)
+def _match(coded: Coded, columns: Sequence[int], tuples: exp.Table, labelled: exp.Query) -> None:
+    """Make classes by the labels of columns, numbered, and the pairs of a tuple and a class that covers it."""
+    tables, covers = coded.tables, [coded.covers[number] for number in columns]
+    numbered = make_table(tables.engine, "kanon_numbered", labelled, "classes by some columns")
+    classes, ordered = number_classes(tables.engine, tuples, numbered, covers)
+    tables.known |= {"classes": classes, "pairs": find_pairs(tables.engine, tuples, classes, ordered)}
 
 
 def _rates(rows: Sequence[tuple[Any, ...]]) -> tuple[Rate, Rate, Rate]:
@@ -202,22 +218,17 @@ def _rates(rows: Sequence[tuple[Any, ...]]) -> tuple[Rate, Rate, Rate]:
 
 def infer(coded: Coded, known: Sequence[int], secrets: Sequence[int], at_most: int) -> Iterator[Controlled]:
     """Yield what is inferred of each secret column by one who knows others of up to so many people of each group."""
-    engine, found = coded.engine, _know(coded, known, at_most)
-    names = tuple(coded.columns[number] for number in known)
+    tables, names = coded.tables, tuple(coded.columns[number] for number in known)
+    _know(coded, known, at_most)
     for secret in secrets:
-        label = sql.column(label_name(secret), "coded")
-        seed: dict[str, Any] = {"seed": str(coded.seed), "secret": label}
-        query = sql.query("attacks/control/most", values=seed, tables={"coded": coded.release})
-        title = f"the most frequent {coded.columns[secret]} of the release"
-        (most,) = engine.row(query, title)
-        query = sql.query(
-            "attacks/control/inferred",
-            values=seed | {"place": sql.column(place_name(secret), "sides"), "most": most, "at_most": at_most},
-            tables=found | _tables(coded) | {"covers": coded.covers[secret].relation},
-        )
-        rates = _rates(engine.rows(query, f"how often {coded.columns[secret]} is inferred"))
-        yield Controlled("inference", coded.columns[secret], (names,), *rates, coded.people, coded.control_people)
-    _drop(engine, *found.values())
+        name, place = coded.columns[secret], sql.column(place_name(secret), "sides")
+        seed: dict[str, Any] = {"seed": str(coded.seed), "secret": sql.column(label_name(secret), "coded")}
+        (most,) = tables.row("attacks/control/most", f"the most frequent {name} of the release", seed)
+        values = seed | {"place": place, "most": most, "at_most": at_most}
+        query = tables.query("attacks/control/inferred", values, covers=coded.covers[secret].relation)
+        rates = _rates(tables.engine.rows(query, f"how often {name} is inferred"))
+        yield Controlled("inference", name, (names,), *rates, coded.people, coded.control_people)
+    tables.drop(*_KNOWN)
 
 
 # 2. Linkability
@@ -225,19 +236,15 @@ def infer(coded: Coded, known: Sequence[int], secrets: Sequence[int], at_most: i
 
 def link_sources(coded: Coded, first: Sequence[int], second: Sequence[int], at_most: int) -> Controlled:
     """Return how often two sources, each with columns of its own, pick the same released row for a person."""
-    engine, picked = coded.engine, []
+    tables, seed = coded.tables, str(coded.seed)
     for name, known in (("first", first), ("second", second)):
-        found = _know(coded, known, at_most)
-        query = sql.query("attacks/control/picked", values={"seed": f"{coded.seed} {name}"}, tables=found)
-        picked.append(make_table(engine, f"kanon_{name}_picked", query, f"rows that the {name} source picks"))
-        _drop(engine, *found.values())
-    query = sql.query(
-        "attacks/control/linked",
-        values={"seed": str(coded.seed), "rows": coded.rows, "at_most": at_most},
-        tables={"targets": coded.targets, "first_picked": picked[0], "second_picked": picked[1]},
-    )
-    rates = _rates(engine.rows(query, "how often both sources pick the same row"))
-    _drop(engine, *picked)
+        _know(coded, known, at_most)
+        query = tables.query("attacks/control/picked", {"seed": f"{seed} {name}"})
+        tables.keep(f"{name}_picked", query, f"rows that the {name} source picks")
+        tables.drop(*_KNOWN)
+    query = tables.query("attacks/control/linked", {"seed": seed, "rows": coded.rows, "at_most": at_most})
+    rates = _rates(tables.engine.rows(query, "how often both sources pick the same row"))
+    tables.drop("first_picked", "second_picked")
     names = tuple(tuple(coded.columns[number] for number in known) for known in (first, second))
     return Controlled("linkability", None, names, *rates, coded.people, coded.control_people)
 
@@ -250,8 +257,8 @@ def found_in_original(coded: Coded) -> list[int]:
     kept = list(range(coded.quasi_identifiers))  # their labels all cover some value
     for number in range(coded.quasi_identifiers, len(coded.columns)):
         same = exp.EQ(this=sql.column(place_name(number), "sides"), expression=sql.column(label_name(number), "coded"))
-        query = sql.query("attacks/control/found_in", values={"same": same}, tables=_tables(coded))
-        (rows,) = coded.engine.row(query, f"rows whose {coded.columns[number]} the original has")
+        title = f"rows whose {coded.columns[number]} the original has"
+        (rows,) = coded.tables.row("attacks/control/found_in", title, {"same": same})
         if 2 * rows >= coded.rows:
             kept.append(number)
     return kept
@@ -259,37 +266,30 @@ def found_in_original(coded: Coded) -> list[int]:
 
 def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled:
     """Return how many predicates over published columns exactly one person satisfies."""
-    engine = coded.engine
+    tables = coded.tables
     # 1. Sets of columns in which rows of the release are alone.
     chosen = _identifying_sets(coded, columns)
     control_people = min(coded.control_people, coded.people)
     if not chosen:
         return Controlled("singling out", people=coded.people, control_people=control_people)
     alone = [
-        sql.select(
-            "attacks/control/alone",
-            values={"labels": [sql.column(label_name(number)) for number in subset], "subset": place},
-            tables={"coded": coded.release},
-        )
+        tables.query("attacks/control/alone", {"labels": [*_labels(subset)], "subset": place})
         for place, subset in enumerate(chosen)
     ]
-    relation = make_table(engine, "kanon_alone", sql.union_all(alone), "rows that are alone in a set of columns")
+    tables.keep("alone", sql.union_all(alone), "rows that are alone in a set of columns")
     # 2. Predicates.
-    query = sql.query(
-        "attacks/control/predicates",
-        values={"seed": str(coded.seed), "at_most": min(at_most, control_people)},
-        tables={"alone": relation},
-    )
-    predicates = make_table(engine, "kanon_predicates", query, "predicates from the release")
-    _drop(engine, relation)
-    (number,) = engine.row(sql.select_count(predicates), "predicates")
+    values: Values = {"seed": str(coded.seed), "at_most": min(at_most, control_people)}
+    predicates = tables.make("attacks/control/predicates", "predicates from the release", values)
+    tables.drop("alone")
+    (number,) = tables.engine.row(sql.select_count(predicates), "predicates")
     # 3. How many of them single out, and how many of random ones.
     right = by_chance = in_control = 0
     for place, subset in enumerate(chosen):
-        original, control = _singled_out(coded, subset, _labels_of(coded, predicates, place, subset))
-        random, _ = _singled_out(coded, subset, _random_labels(coded, predicates, place, subset))
+        original, control = _singled_out(coded, subset, _predicated(coded, place, [*_labels(subset, "coded")], None))
+        labels = [sql.column(label_name(column), f"coded_{column + 1}") for column in subset]
+        random, _ = _singled_out(coded, subset, _predicated(coded, place, labels, subset))
         right, in_control, by_chance = right + original, in_control + control, by_chance + random
-    _drop(engine, predicates)
+    tables.drop("predicates")
     return Controlled(
         "singling out",
         in_release=Rate(right, number),
@@ -300,10 +300,14 @@ def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled
     )
 
 
+def _labels(columns: Sequence[int], table: str | None = None) -> Iterator[exp.Column]:
+    return (sql.column(label_name(number), table) for number in columns)
+
+
 def _identifying_sets(coded: Coded, columns: Sequence[int]) -> list[list[int]]:
     """Return the sets of up to three columns in which most rows of a release are alone, and all columns together."""
     named = {label_name(number): number for number in columns}
-    tuples = collect(coded.engine, coded.release, [Column(name, "BIGINT") for name in named])
+    tuples = collect(coded.tables.engine, coded.tables.known["coded"], [Column(name, "BIGINT") for name in named])
     found = subset_risks(tuples, largest_subsets(None, len(columns))).found
     chosen = [[named[name] for name in one.columns] for one in found if one.uniques][:_SETS]
     if len(columns) not in map(len, chosen) and tuples.sizes().uniques:
@@ -312,49 +316,33 @@ def _identifying_sets(coded: Coded, columns: Sequence[int]) -> list[list[int]]:
     return chosen
 
 
-def _labels_of(coded: Coded, predicates: exp.Table, place: int, subset: Sequence[int]) -> exp.Select:
-    """Return the query of the labels of predicates over a set of columns, and how many have the same."""
-    labels = [sql.column(label_name(number), "coded") for number in subset]
-    same = exp.EQ(this=sql.column(RECORD, "coded"), expression=sql.column(RECORD, "predicates"))
-    query = exp.select(*labels, sql.named(sql.count_rows(), N)).from_(sql.aliased(predicates, "predicates"))
-    query = query.join(sql.aliased(coded.release, "coded"), on=same, copy=False)
-    own = exp.EQ(this=sql.column("subset", "predicates"), expression=sql.literal(place))
-    return query.where(own).group_by(*(label.copy() for label in labels))
+def _predicated(coded: Coded, place: int, labels: list[exp.Column], drawn: Sequence[int] | None) -> exp.Query:
+    """Return the query of the labels of predicates over a set of columns, and how many have the same.
+
+    They are those of a row; with ``drawn`` columns, each is the label of a random row of its own.
+    """
+    own, relation = sql.column(RECORD, "predicates"), coded.tables.known["coded"]
+    joins = [(sql.aliased(relation, "coded"), exp.EQ(this=sql.column(RECORD, "coded"), expression=own))]
+    if drawn is not None:
+        joins = []
+        for number in drawn:
+            alias, seed = f"coded_{number + 1}", sql.literal(f"{coded.seed} random {number} ")
+            hashed = exp.Anonymous(
+                this="MD5_NUMBER_LOWER", expressions=[sql.concatenated(seed, sql.cast(own.copy(), "VARCHAR"))]
+            )
+            drawn_row = sql.cast(exp.Mod(this=hashed, expression=sql.literal(coded.rows)), "BIGINT")
+            record = exp.Add(this=drawn_row, expression=sql.literal(1))
+            joins.append((sql.aliased(relation, alias), exp.EQ(this=sql.column(RECORD, alias), expression=record)))
+    return coded.tables.query("attacks/control/predicated", {"labels": labels, "subset": place}, {"coded": joins})
 
 
-def _random_labels(coded: Coded, predicates: exp.Table, place: int, subset: Sequence[int]) -> exp.Select:
-    """Return the query of as many predicates, the label of each column from a random row of its own."""
-    labels = [sql.column(label_name(number), f"coded_{number + 1}") for number in subset]
-    query = exp.select(*labels, sql.named(sql.count_rows(), N)).from_(sql.aliased(predicates, "predicates"))
-    for number in subset:
-        seed = sql.literal(f"{coded.seed} random {number} ")
-        text = sql.concatenated(seed, sql.cast(sql.column(RECORD, "predicates"), "VARCHAR"))
-        drawn = exp.Mod(
-            this=exp.Anonymous(this="MD5_NUMBER_LOWER", expressions=[text]), expression=sql.literal(coded.rows)
-        )
-        record = exp.Add(this=sql.cast(drawn, "BIGINT"), expression=sql.literal(1))
-        alias = f"coded_{number + 1}"
-        query = query.join(
-            sql.aliased(coded.release, alias), on=exp.EQ(this=sql.column(RECORD, alias), expression=record), copy=False
-        )
-    own = exp.EQ(this=sql.column("subset", "predicates"), expression=sql.literal(place))
-    return query.where(own).group_by(*(label.copy() for label in labels))
-
-
-def _singled_out(coded: Coded, subset: Sequence[int], labelled: exp.Select) -> tuple[int, int]:
+def _singled_out(coded: Coded, subset: Sequence[int], labelled: exp.Query) -> tuple[int, int]:
     """Return how many predicates exactly one person of the original satisfies, and one of the control group."""
-    engine, names = coded.engine, [place_name(number) for number in subset]
-    distinct = exp.select(*names).distinct().from_(coded.sides.copy())
-    query = exp.select(sql.named(exp.Window(this=exp.RowNumber()), TUPLE), *names).from_(
-        distinct.subquery("distinct_places")
-    )
-    tuples = make_table(engine, "kanon_tuples", query, "what people have in a set of columns")
-    classes, pairs = _matched(coded, subset, tuples, labelled)
-    counts = sql.query(
-        "attacks/control/singled_out",
-        values={"same_places": _same(names, "tuples", "sides"), "at_most": coded.people},
-        tables=_tables(coded) | {"tuples": tuples, "pairs": pairs, "classes": classes},
-    )
-    found = {bool(is_control): right for is_control, right in engine.rows(counts, "predicates that single out")}
-    _drop(engine, tuples, classes, pairs)
+    tables, names = coded.tables, [place_name(number) for number in subset]
+    title, places = "what people have in a set of columns", {"places": [sql.column(name) for name in names]}
+    _match(coded, subset, tables.make("attacks/control/tuples", title, places), labelled)
+    values: Values = {"same_places": same_in(names, "tuples", "sides"), "at_most": coded.people}
+    query = tables.query("attacks/control/singled_out", values)
+    found = {bool(is_control): right for is_control, right in tables.engine.rows(query, "predicates that single out")}
+    tables.drop("tuples", "classes", "pairs")
     return found.get(False, 0), found.get(True, 0)

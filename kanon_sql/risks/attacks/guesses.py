@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import exp
 
+from kanon_sql.errors import counted
 from kanon_sql.risks.attacks.released import shared_name, truth
+from kanon_sql.risks.attacks.verdicts import CLASSES_UNKNOWN, Attack, diversity, people_of, rate, share
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -42,8 +44,28 @@ class _Counted(NamedTuple):
     n: int
 
 
+class _Guess(Attack):
+    """What is known of one sensitive column."""
+
+    column: str
+    baseline: float | None
+    doubted = frozenset({"finds nothing"})
+
+    @property
+    def about(self) -> str:
+        return self.column
+
+    @property
+    def _said_of_baseline(self) -> str:
+        """What anybody guesses right who knows nothing but how often each value was published."""
+        if self.baseline is None:
+            return ""
+        right = f"is right for {rate(self.baseline)} of the rows"
+        return f"; whoever guesses the most frequent published value of all {right}"
+
+
 @dataclass(frozen=True)
-class Homogeneity:
+class Homogeneity(_Guess):
     """What is known of one sensitive column."""
 
     column: str
@@ -59,7 +81,7 @@ class Homogeneity:
     people_by_number: int | None = None
     # the share of released rows that have the most frequent value: what anybody guesses right
     baseline: float | None = None
-    name: ClassVar[str] = "homogeneity"
+    name = "homogeneity"
 
     @property
     def succeeded(self) -> bool:
@@ -67,20 +89,36 @@ class Homogeneity:
 
     @property
     def open(self) -> bool:
-        """Whether it did not succeed for certain, and the labels leave open whether it did."""
-        return not self.succeeded and self.rows_open > 0
+        """Whether the labels leave open whether it did."""
+        return self.rows_open > 0
 
-    @property
-    def stopped_by(self) -> str:
-        share = "" if self.confidence == 1 else f"; below a confidence of {self.confidence:g}: --alpha, or --t"
-        return f"l-diversity of {self.column}: --l 2 or more{share}"
+    def sentence(self) -> str:
+        said = f"the value of {share(self.rows_certain, self.rows)} is certain"
+        if self.rows_certain:
+            said += f" and of {self.rows_certain_right:,} it is right"
+        if self.confidence < 1:
+            said += f"; of {share(self.rows_confident, self.rows)} it is known with a confidence of {self.confidence:g}"
+            said += f", and of {self.rows_confident_right:,} it is right" if self.rows_confident else ""
+        if self.rows_open:
+            said += f"; of {share(self.rows_open, self.rows)} it may be: {CLASSES_UNKNOWN}"
+        if by_number := self.people_by_number:
+            said += (
+                f"; of {people_of(by_number)} some row has a value for certain, by how many rows of a class are theirs"
+            )
+        return said + (self._said_of_baseline if self.succeeded else "")
+
+    def remedy(self, sensitive: int) -> str:
+        if self.confidence == 1:
+            return diversity(self.column, 2, sensitive)
+        below = f"below a confidence of {self.confidence:g}: --alpha, or --t"
+        return f"l-diversity of {self.column}: --l 2 or more; {below}"
 
     def figures(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
-class Background:
+class Background(_Guess):
     """What is known of one sensitive column by one who can rule out values."""
 
     column: str
@@ -91,7 +129,7 @@ class Background:
     rows_open: dict[int, int]
     # the share of released rows that have the most frequent value: what anybody guesses right
     baseline: float | None = None
-    name: ClassVar[str] = "background knowledge"
+    name = "background knowledge"
 
     @property
     def succeeded(self) -> bool:
@@ -100,19 +138,44 @@ class Background:
 
     @property
     def open(self) -> bool:
-        """Whether it did not succeed for certain, and the labels leave open whether it did."""
-        return not self.succeeded and self._says_something(self.rows_open)
+        """Whether the labels leave open whether it did."""
+        return self._says_something(self.rows_open)
 
     @property
     def meaningless(self) -> bool:
         """Whether each number of values that is ruled out leaves one for everyone, with or without a release."""
         return self.values <= min(self.rows_certain) + 1
 
-    @property
-    def stopped_by(self) -> str:
-        most = max(self.rows_certain)
-        diverse = f"l-diversity of {self.column}: --l {most + 2} or more"
-        return diverse if self.values >= most + 2 else f"{diverse}, which its {self.values:,} different values rule out"
+    def sentence(self) -> str:
+        return self._sentence(f", of {counted(self.values, 'value')}")
+
+    def public_sentence(self) -> str:
+        return self._sentence("")
+
+    def _sentence(self, of: str) -> str:
+        if self.meaningless:
+            has = f"only {counted(self.values, 'value')}" if self.values else "no values"
+            return f"the column has {has}: who can rule out all but one knows the last, with or without a release"
+        certain = [
+            self._after(rows, ruled_out)
+            + ("" if ruled_out + 1 < self.values else " (all but one of the column's: that needs no release)")
+            for ruled_out, rows in self.rows_certain.items()
+        ]
+        said = f"certain are {', '.join(certain)}{of}"
+        open_rows = [(n, ruled_out) for ruled_out, n in self.rows_open.items() if n and ruled_out + 1 < self.values]
+        if open_rows:
+            said += f"; {', '.join(self._after(*each) for each in open_rows)} may be: {CLASSES_UNKNOWN}"
+        return said + (self._said_of_baseline if any(self.rows_certain.values()) else "")
+
+    def _after(self, rows: int, ruled_out: int) -> str:
+        return f"{share(rows, self.rows)} after ruling out {counted(ruled_out, 'value')}"
+
+    def remedy(self, sensitive: int) -> str:
+        least = max(self.rows_certain) + 2
+        if self.values >= least:
+            return diversity(self.column, least, sensitive)
+        rule_out = f"its {self.values:,} different values rule out"
+        return f"l-diversity of {self.column}: --l {least} or more, which {rule_out}"
 
     def figures(self) -> dict[str, Any]:
         return {
@@ -145,7 +208,7 @@ def guess(
     sizes = exp.select(sql.count_rows(), sql.count_distinct(own)).from_(sql.aliased(people.copy, "original"))
     rows, values = engine.row(sizes, f"different {column.name}")
     query = sql.query(
-        "attacks/guesses",
+        "attacks/guesses/known",
         values={
             "shared": shared,
             "own": own,
@@ -157,7 +220,7 @@ def guess(
         | {"sets": candidates.sets, "original": people.copy, "people": people.relation, "found": candidates.found},
     )
     counts = [_Counted(*row) for row in engine.rows(query, f"how often {column.name} is known")]
-    query = sql.query("attacks/published_most", values={"shared": shared}, tables=of_release)
+    query = sql.query("attacks/guesses/published_most", values={"shared": shared}, tables=of_release)
     most, published = engine.row(query, f"the most frequent {column.name} of the release")
     by_number = None
     if by_original is not None and by_original.settled:

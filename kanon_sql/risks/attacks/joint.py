@@ -22,20 +22,22 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import make_table
+from kanon_sql.errors import counted
 from kanon_sql.risks.attacks.released import Shared, class_values, make_released, shared_name, truth
+from kanon_sql.risks.attacks.verdicts import ANOTHER_TABLE, Attack, people_of, share
+from kanon_sql.risks.temporary import TemporaryTables
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.risks.temporary import Values
 
 _ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
 
@@ -69,13 +71,25 @@ class Known:
     rows_alike: int  # rows in groups of k or more with fewer than ``least`` values, though their classes have as many
     joined_by: tuple[str, ...] = ()  # the columns by which rows were joined, where one release alone has the column
 
+    def sentence(self, rows: int) -> str:
+        said = f"the value of {self.column} is certain for {share(self.rows_certain, rows)}"
+        if self.joined_by:
+            said += f", joined by {', '.join(self.joined_by)}"
+        if self.rows_certain:
+            together = f"from both together for {self.rows_certain_together:,}"
+            said += f" and right for {self.rows_certain_right:,}, {together}"
+        if self.rows_alike:
+            left = f"{counted(self.rows_alike, 'row')} are left in groups of enough people"
+            said += f"; {left} with {self.too_few} of it"
+        return said
+
     @property
     def too_few(self) -> str:
         return f"fewer than {self.least} values" if self.least > 2 else "one value"  # noqa: PLR2004 - of two
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(Attack):
     """What a second release of the same table adds."""
 
     other: str
@@ -85,7 +99,15 @@ class Joint:
     known: tuple[Known, ...]
     # Whether one of the releases has rows that the original cannot have. Then nothing is known to fail.
     contradicted: bool = False
-    name: ClassVar[str] = "joint release"
+    name = "joint release"
+
+    @property
+    def about(self) -> str:
+        return self.other
+
+    @property
+    def open(self) -> bool:
+        return self.contradicted
 
     @property
     def succeeded(self) -> bool:
@@ -99,8 +121,19 @@ class Joint:
             known.rows_certain_together or known.rows_alike for known in self.known
         )
 
-    @property
-    def stopped_by(self) -> str:
+    def sentence(self) -> str:
+        classes, parts = self.classes, ["no row is in either"]
+        if classes.smallest is not None:
+            who = "rows" if classes.people_below_k is None else "people"
+            left = f"{share(classes.rows_below_k, self.rows)} are left with fewer than {self.k} {who}"
+            if classes.people_below_k is not None:
+                left += f" ({people_of(classes.people_below_k)})"
+            groups = f"{classes.groups_below_k:,} of {counted(classes.groups, 'group')} are that small"
+            parts = [f"{left}, {classes.alone:,} alone", f"{groups}, the smallest of {classes.smallest:,}"]
+            parts += [known.sentence(self.rows) for known in self.known]
+        return "; ".join([*parts, *([ANOTHER_TABLE] if self.outcome == "not excluded" else [])])
+
+    def remedy(self, _sensitive: int) -> str:
         return (
             "publishing one of the two only; or two releases that leave out no row, the second one made by "
             "generalizing the first one further"
@@ -118,61 +151,23 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class SensitiveInBoth:
-    original: Column
-    first: Column
-    second: Column
-    least: int = 2
-
-
-@dataclass(frozen=True)
-class SensitiveInOne:
-    """A sensitive column that one of two releases shows alone: the first one, or the second."""
-
-    shown: Shared
-    in_first: bool
-    least: int = 2
-
-
-@dataclass(frozen=True)
 class InBoth:
-    """A column that is no quasi-identifier and that both releases show as it is: rows can be joined by it."""
+    """A column that is no quasi-identifier, as two releases show it; None if one of them does not.
 
-    first: Shared
-    second: Shared
+    ``least``: how many different values of a sensitive column a group must have.
+    """
 
+    first: Shared | None
+    second: Shared | None
+    least: int = 2
 
-@dataclass(frozen=True)
-class Joinable:
-    """Columns by which rows of two releases can be joined, and sensitive columns that one of them shows alone."""
+    @property
+    def sides(self) -> tuple[Shared | None, Shared | None]:
+        return self.first, self.second
 
-    by: Sequence[InBoth] = ()
-    in_one: Sequence[SensitiveInOne] = ()
-
-
-class _Tables:
-    """Temporary tables made by statements in ``sql/``, each ``known`` by the name that other statements have for it."""
-
-    def __init__(self, engine: Engine, known: dict[str, exp.Table]) -> None:
-        self._engine, self.known = engine, known
-        self._made: list[exp.Table] = []
-
-    def create(
-        self, statement: str, title: str, values: Mapping[str, Any] | None = None, **tables: exp.Table
-    ) -> exp.Table:
-        query = self.query(statement, values, **tables)
-        return self.keep(make_table(self._engine, f"kanon_{PurePosixPath(statement).name}", query, title))
-
-    def query(self, statement: str, values: Mapping[str, Any] | None = None, **tables: exp.Table) -> exp.Query:
-        return sql.query(statement, values=values or {}, tables=self.known | tables)
-
-    def keep(self, table: exp.Table) -> exp.Table:
-        self._made.append(table)
-        return table
-
-    def drop(self) -> None:
-        while self._made:
-            self._engine.run(sql.drop(self._made.pop()), "drop what two releases have in common")
+    @property
+    def original(self) -> Column:
+        return next(shown.original for shown in self.sides if shown is not None)
 
 
 class Side:
@@ -191,27 +186,24 @@ class Side:
     ) -> None:
         self.candidates = candidates
         self._engine, self._relation, self._columns = engine, relation, columns
-        self._tables = _Tables(engine, {"tuples": people.tuples, "classes": candidates.classes})
-        self._values: dict[tuple[Column, Column], tuple[exp.Table, exp.Table]] = {}
+        known = {"tuples": people.tuples, "classes": candidates.classes, "pairs": candidates.pairs}
+        self._tables = TemporaryTables(engine, **known)
+        self._values: dict[Shared, tuple[exp.Table, exp.Table]] = {}
 
     @cached_property
     def found(self) -> exp.Table:
         """What each tuple finds: the number of a class, or one below 0 that stands for several."""
-        pairs = self.candidates.pairs
-        found = self._tables.create("attacks/joint/found", "what tuples find in one release", pairs=pairs)
-        title = "the classes behind it"
-        self._tables.known["choices"] = self._tables.create("attacks/joint/choices", title, pairs=pairs, found=found)
-        return found
+        return self._tables.make("attacks/joint/found", "what tuples find in one release")
 
-    @property
+    @cached_property
     def choices(self) -> exp.Table:
-        _ = self.found
-        return self._tables.known["choices"]
+        """The classes behind what tuples find."""
+        return self._tables.make("attacks/joint/choices", "the classes behind it", found=self.found)
 
     @cached_property
     def is_certain(self) -> bool:
         """Whether no tuple finds several classes."""
-        if self.candidates.full_domain:
+        if self.candidates.certain:
             return True
         several = exp.LT(this=sql.column("found"), expression=sql.literal(0))
         (number,) = self._engine.row(sql.select_count(self.found).where(several), "how many are left")
@@ -220,36 +212,35 @@ class Side:
     @cached_property
     def shape(self) -> tuple[Any, ...]:
         """A hash of the tuples and rows of each class, whatever its number is: like classes have the same."""
-        query = self._tables.query("attacks/joint/shape", pairs=self.candidates.pairs)
-        return self._engine.row(query, "which tuples classes have")
+        return self._tables.row("attacks/joint/shape", "which tuples classes have")
 
-    def values(self, released: Column, original: Column) -> tuple[exp.Table, exp.Table]:
+    def values(self, shown: Shared) -> tuple[exp.Table, exp.Table]:
         """Return the values of a column in each class, and those that are left to who finds the same."""
-        key = released, original
-        if key not in self._values:
-            in_classes = class_values(self._engine, self._relation, self._columns, released, original, self.candidates)
-            self._tables.keep(in_classes)
-            possible = self._tables.create(
-                "attacks/joint/possible", f"{original.name} in classes", class_values=in_classes, choices=self.choices
-            )
-            self._values[key] = in_classes, possible
-        return self._values[key]
+        if shown not in self._values:
+            query = class_values(self._relation, self._columns, shown, self.candidates)
+            title = f"{shown.original.name} in classes of the release"
+            in_classes = self._tables.keep("class_values", query, title)
+            title = f"{shown.original.name} in classes"
+            possible = self._tables.make("attacks/joint/possible", title, choices=self.choices)
+            self._values[shown] = in_classes, possible
+        return self._values[shown]
 
     def linked(self, by: Sequence[Shared], sensitive: Shared | None = None) -> exp.Table:
         """Return the classes, from 1, with what rows are joined by, and the values of a sensitive column."""
         shown = [*by, *([] if sensitive is None else [sensitive])]
-        released = make_released(self._engine, self._relation, self._columns, shown, self.candidates)
-        self._tables.keep(released.relation)
+        released = make_released(self._engine, self._relation, self._columns, shown, self.candidates).relation
         parts: list[exp.Expr] = []
         for number in range(len(by)):  # with its length, so that no values are like others when put together
             name = sql.column(shared_name(number))
             length = sql.cast(exp.Length(this=name), "VARCHAR")
             parts += [length, sql.literal(":"), name.copy()]
         value = sql.literal("") if sensitive is None else sql.column(shared_name(len(by)))
-        title = "what rows of a class are joined by"
-        return self._tables.create(
-            "attacks/joint/links", title, {"link": sql.concatenated(*parts), "value": value}, released=released.relation
+        values: Values = {"link": sql.concatenated(*parts), "value": value}
+        links = self._tables.make(
+            "attacks/joint/links", "what rows of a class are joined by", values, released=released
         )
+        self._engine.run(sql.drop(released), "drop the class of each row of the release")
+        return links
 
     def drop(self) -> None:
         self._tables.drop()
@@ -274,24 +265,23 @@ def join(
     engine: Engine,
     people: OriginalRows,
     sides: tuple[Side, Side],
-    sensitive: Sequence[SensitiveInBoth],
+    sensitive: Sequence[InBoth],
     other: str,
     k: int,
     person: Column | None = None,
-    joinable: Joinable | None = None,
+    by: Sequence[InBoth] = (),
 ) -> Joint:
     """Return what a second release, called ``other``, adds; a group of fewer than ``k`` is a success.
 
     The sensitive columns and ``person`` are among the columns of ``people``; without ``person``, each row is about
-    another person.
+    another person. Sensitive columns that one release shows alone are joined ``by`` columns that both show.
     """
     joined = _Joined(engine, people, sides, k, person)
     try:
         rows, classes = joined.classes()
+        known = [joined.known(column) for column in sensitive if None not in column.sides]
+        known += [joined.linked(column, by) for column in sensitive if by and None in column.sides]
         contradicted = any(side.candidates.contradicted for side in sides)
-        known = [joined.known(column) for column in sensitive]
-        if joinable is not None and joinable.by:
-            known += [joined.linked(column, joinable.by) for column in joinable.in_one]
         return Joint(other, k, rows, classes, tuple(known), contradicted)
     finally:
         joined.tables.drop()
@@ -303,111 +293,101 @@ class _Joined:
     def __init__(
         self, engine: Engine, people: OriginalRows, sides: tuple[Side, Side], k: int, person: Column | None
     ) -> None:
-        self._engine, self._people, self._sides, self._k = engine, people, sides, k
+        self._people, self._sides, self._k = people, dict(zip(("first", "second"), sides, strict=True)), k
         self._person = None if person is None else people.value(person, "original")
         known = {"people": people.relation, "original": people.copy, "tuples": people.tuples}
-        for name, side in self._named_sides():
+        for name, side in self._sides.items():
             known |= {f"{name}_found": side.found, f"{name}_choices": side.choices}
-        self.tables = _Tables(engine, known)
-        self.tables.known["alike"] = self.tables.create("attacks/joint/alike", "tuples that are alike in both releases")
-        of_people = None if self._person is None else {"person": self._person}
-        statement = "attacks/joint/groups" if of_people is None else "attacks/joint/groups_of_people"
-        title = "groups of rows that are alike in both releases"
-        self.tables.known["groups"] = self.tables.create(statement, title, of_people)
+        self.tables = TemporaryTables(engine, **known)
+        self._are_certain = all(side.is_certain for side in sides)
+        self.tables.make("attacks/joint/alike", "tuples that are alike in both releases")
+        query = self.tables.query("attacks/joint/groups")
+        if self._person is not None:
+            query = self.tables.query("attacks/joint/groups_of_people", {"person": self._person})
+        self.tables.keep("groups", query, "groups of rows that are alike in both releases")
 
     def classes(self) -> tuple[int, JointClasses]:
-        if self._are_the_same():  # the second one adds nothing: the classes of the first one count
-            title, classes = "sizes of the classes of both", self._sides[0].candidates.classes
-            sizes = self.tables.create("attacks/joint/sizes_same", title, classes=classes)
+        first, second = self._sides.values()
+        if not self._are_certain and first.shape == second.shape:
+            # The second one adds nothing: the classes of the first one count.
+            query = self.tables.query("attacks/joint/sizes_same", classes=first.candidates.classes)
+            self.tables.keep("sizes", query, "sizes of the classes of both")
         else:
-            sizes = self._sizes(self.tables.known["groups"], apart=self._person is None)
-        self.tables.known["sizes"] = sizes
-        small = self.tables.query("attacks/joint/small", {"k": self._k})
-        number, smallest, alone, groups_below, rows_below, rows = self._engine.row(small, "how small groups get")
+            self._keep_sizes("sizes", self.tables.known["groups"], apart=self._person is None)
+        found = self.tables.row("attacks/joint/small", "how small groups get", {"k": self._k})
+        number, smallest, alone, groups_below, rows_below, rows = found
         people_below = None
         if self._person is not None:
-            statement = self.tables.query("attacks/joint/small_people", {"k": self._k, "person": self._person})
-            alone, people_below = self._engine.row(statement, "people in small groups")
+            values: Values = {"k": self._k, "person": self._person}
+            alone, people_below = self.tables.row("attacks/joint/small_people", "people in small groups", values)
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
-    def known(self, column: SensitiveInBoth) -> Known:
-        name, own = column.original.name, truth(self._people.value(column.original, "original"), column.original)
-        title = f"{name} among rows that are alike in both releases"
-        values = self.tables.create("attacks/joint/values", title, {"value": own})
-        counted = self.tables.create("attacks/joint/different", f"different values of {name}", own_values=values)
-        different = self._sizes(counted, apart=False)
+    def known(self, column: InBoth) -> Known:
+        """Return what is known of a column that both releases show."""
+        tables, name = self.tables, column.original.name
+        own = truth(self._people.value(column.original, "original"), column.original)
+        tables.make("attacks/joint/own_values", f"{name} among rows that are alike in both releases", {"value": own})
+        counted = tables.make("attacks/joint/different", f"different values of {name}")
+        different = self._keep_sizes("different", counted, apart=False)
         few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
-        (found_few,) = self._engine.row(sql.select_count(different).where(few), f"groups with few values of {name}")
-        if not found_few:  # to exchange people of a group changes nothing, so that no value of it is certain
+        few_query = sql.select_count(different).where(few)
+        if not tables.engine.row(few_query, f"groups with few values of {name}")[0]:
+            # To exchange people of a group changes nothing, so that no value of it is certain.
             return Known(name, column.least, 0, 0, 0, 0)
-        possible: dict[str, exp.Table] = {}
-        for (side_name, side), released in zip(self._named_sides(), (column.first, column.second), strict=True):
-            in_classes, left = side.values(released, column.original)
-            possible |= {f"{side_name}_values": in_classes, f"{side_name}_possible": left}
-        coded = self._coded(name, {"own_values": values, **possible})
-        tables = {"bounds": self._bounds(name, coded), "different": different, **coded}
-        statement = self.tables.query("attacks/joint/known", {"least": column.least, "k": self._k}, **tables)
-        found = self._engine.row(statement, f"how often both releases together tell {name}")
+        valued = ["own_values"]
+        for (side_name, side), shown in zip(self._sides.items(), column.sides, strict=True):
+            if shown is not None:
+                names = [f"{side_name}_values", f"{side_name}_possible"]
+                tables.known |= dict(zip(names, side.values(shown), strict=True))
+                valued += names
+        tables.make("attacks/joint/codes", f"values of {name}")
+        for one in valued:
+            query = tables.query("attacks/joint/coded", valued=tables.known[one])
+            tables.keep(one, query, f"numbers for values of {name}")
+        self._keep_bounds(name)
+        title = f"how often both releases together tell {name}"
+        found = tables.row("attacks/joint/known", title, {"least": column.least, "k": self._k})
         return Known(name, column.least, *found)
 
-    def linked(self, column: SensitiveInOne, by: Sequence[InBoth]) -> Known:
+    def linked(self, column: InBoth, by: Sequence[InBoth]) -> Known:
         """Return what is known of a column of one release by who joins its rows with those of the other."""
-        name, (first, second) = column.shown.original.name, self._sides
-        of_first, of_second = [both.first for both in by], [both.second for both in by]
-        if column.in_first:
-            valued, linked = first.linked(of_first, column.shown), second.linked(of_second)
-        else:
-            valued, linked = second.linked(of_second, column.shown), first.linked(of_first)
-        places = ("first_choices", "second_choices") if column.in_first else ("second_choices", "first_choices")
-        values = {
+        name, places = column.original.name, ("first_choices", "second_choices")
+        tables = []
+        for place, (side, shown) in enumerate(zip(self._sides.values(), column.sides, strict=True)):
+            tables.append(side.linked([own for both in by if (own := both.sides[place]) is not None], shown))
+        if column.first is None:
+            places, tables = (places[1], places[0]), tables[::-1]
+        values: Values = {
             "least": column.least,
             "own_class": sql.column("class", places[0]),
             "other_class": sql.column("class", places[1]),
         }
-        query = self.tables.query("attacks/joint/linked", values, valued=valued, linked=linked)
-        certain, few = self._engine.row(query, f"how often {name} follows from rows that are joined")
-        names = tuple(both.first.original.name for both in by)
+        title = f"how often {name} follows from rows that are joined"
+        certain, few = self.tables.row("attacks/joint/linked", title, values, valued=tables[0], linked=tables[1])
+        names = tuple(both.original.name for both in by)
         return Known(name, column.least, certain, certain, certain, few, names)
 
-    def _coded(self, name: str, valued: dict[str, exp.Table]) -> dict[str, exp.Table]:
-        """Return tables that have values of a column with numbers for these."""
-        codes = self.tables.create("attacks/joint/codes", f"values of {name}", None, **valued)
-        title = f"numbers for values of {name}"
-        return {
-            own: self.tables.create("attacks/joint/coded", title, None, valued=table, codes=codes)
-            for own, table in valued.items()
-        }
-
-    def _bounds(self, name: str, possible: dict[str, exp.Table]) -> exp.Table:
-        """Return the bounds of how often each group has each value, when subtraction changes nothing any more."""
-        bounds = self.tables.create("attacks/joint/bounds", f"how often {name} can be in groups", None, **possible)
-        width = self._width(bounds)
+    def _keep_bounds(self, name: str) -> None:
+        """Make the bounds of how often each group has each value, until subtraction changes nothing any more."""
+        self.tables.make("attacks/joint/bounds", f"how often {name} can be in groups")
+        width = self._width()
         for _ in range(_ROUNDS):
             title = f"how often {name} can be in groups, less what others have"
-            bounds = self.tables.create("attacks/joint/bounds_next", title, None, bounds=bounds, **possible)
-            before, width = width, self._width(bounds)
+            self.tables.keep("bounds", self.tables.query("attacks/joint/bounds_next"), title)
+            before, width = width, self._width()
             if width in {0, before}:
                 break
-        return bounds
 
-    def _width(self, bounds: exp.Table) -> int:
+    def _width(self) -> int:
         width = exp.Sub(this=sql.column("high"), expression=sql.column("low"))
-        (found,) = self._engine.row(exp.select(sql.sum_of(width)).from_(bounds.copy()), "how wide the bounds are")
+        query = exp.select(sql.sum_of(width)).from_(self.tables.known["bounds"].copy())
+        (found,) = self.tables.engine.row(query, "how wide the bounds are")
         return found or 0
 
-    def _are_the_same(self) -> bool:
-        """Tell whether both releases have the same classes, where that matters: some people can be in several."""
-        first, second = self._sides
-        return not self._are_certain() and first.shape == second.shape
-
-    def _are_certain(self) -> bool:
-        return all(side.is_certain for side in self._sides)
-
-    def _sizes(self, groups: exp.Table, *, apart: bool) -> exp.Table:
-        if self._are_certain():
+    def _keep_sizes(self, name: str, groups: exp.Table, *, apart: bool) -> exp.Table:
+        """Make a table of what groups have for certain."""
+        if self._are_certain:
+            self.tables.known[name] = groups
             return groups
-        title = "what groups have for certain"
-        return self.tables.create("attacks/joint/sizes", title, {"apart": apart}, groups=groups, sure=groups)
-
-    def _named_sides(self) -> Iterator[tuple[str, Side]]:
-        return zip(("first", "second"), self._sides, strict=True)
+        query = self.tables.query("attacks/joint/sizes", {"apart": apart}, groups=groups, sure=groups)
+        return self.tables.keep(name, query, "what groups have for certain")

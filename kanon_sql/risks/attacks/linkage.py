@@ -6,12 +6,14 @@ import shlex
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from kanon_sql.errors import counted
 from kanon_sql.models.base import N
 from kanon_sql.risks.attacks.candidates import CLASSES, FEWEST, SIZE
+from kanon_sql.risks.attacks.verdicts import CLASSES_UNKNOWN, Attack, people_of, share
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -47,9 +49,21 @@ class LinkedPeople:
     people_below_k: int
     people_open: int
 
+    def sentences(self, k: int, rows: int) -> list[str]:
+        parts = [f"{people_of(self.people_below_k)}, {share(self.rows_below_k, rows)}, are among fewer than {k} people"]
+        if self.smallest is not None and self.smallest_at_most is not None:
+            fewest = people_of(self.smallest)
+            if self.smallest != self.smallest_at_most:
+                fewest = f"at least {self.smallest:,} and at most {people_of(self.smallest_at_most)}"
+            parts.append(f"the fewest are {fewest} ({self.entity})")
+        if self.rows_open:
+            more = f"{people_of(self.people_open)}, {share(self.rows_open, rows)}, may be too"
+            parts.append(f"{more}: which rows were published cannot be told from the labels")
+        return parts
+
 
 @dataclass(frozen=True)
-class Linkage:
+class Linkage(Attack):
     """What looking people up by their quasi-identifiers gives."""
 
     k: int  # fewer candidate rows than this, and a person is found
@@ -74,7 +88,8 @@ class Linkage:
     people_tied: int = 0
     fewest_tied: int | None = None  # the fewest people who have rows in the same classes; None if no column ties rows
     of_some: bool = False  # whether the policy requires k of some of the columns alone
-    name: ClassVar[str] = "linkage"
+    name = "linkage"
+    doubted = frozenset({"finds nothing"})
 
     @property
     def succeeded(self) -> bool:
@@ -87,18 +102,42 @@ class Linkage:
 
     @property
     def open(self) -> bool:
-        """Whether it did not succeed for certain, and the labels leave open whether it did."""
+        """Whether the labels leave open whether it did."""
         people_open = 0 if self.people is None else self.people.rows_open
-        return not self.succeeded and (self.rows_open > 0 or people_open > 0 or self.fitting_open)
+        return self.rows_open > 0 or people_open > 0 or self.fitting_open
 
-    @property
-    def stopped_by(self) -> str:
+    def sentence(self) -> str:
+        parts = [] if self.people is None else self.people.sentences(self.k, self.rows)
+        parts.append(f"{share(self.rows_below_k, self.rows)} have fewer than {self.k} candidate rows")
+        if self.rows_open:
+            parts.append(f"{share(self.rows_open, self.rows)} may have: {CLASSES_UNKNOWN}")
+        if self.smallest is not None:
+            parts.append(f"the fewest are {self.smallest:,}")
+        single = f"{share(self.rows_with_one_class, self.rows)} find exactly one class"
+        if self.smallest_single_class is not None:
+            single += f", the smallest of {counted(self.smallest_single_class, 'row')}"
+        parts.append(single)
+        if self.rows_without_class:
+            parts.append(f"{share(self.rows_without_class, self.rows)} find none, and are known to be left out")
+        if tied := self.people_tied:
+            few = f"that fewer than {self.k} people have"
+            parts.append(f"the pseudonyms of {people_of(tied)} tie rows of classes together {few}")
+        if self.rows_fitting_few and self.fewest_fitting is not None:
+            few = f"{counted(self.rows_fitting_few, 'row')} of the release can be of fewer than {self.k}"
+            who = "rows" if self.people is None else "people"
+            parts.append(f"{few} {who}, of {self.fewest_fitting:,} at least")
+        if self.fitting_open:
+            parts.append(f"rows of classes of fewer than {self.k} may be of fewer: {CLASSES_UNKNOWN}")
+        return "; ".join(parts)
+
+    def remedy(self, _sensitive: int) -> str:
         entity = "--entity, where one person has many rows"
         if self.people is not None:
             entity = f"--entity {shlex.quote(self.people.entity)}, so that k counts people"
         return (
             f"k-anonymity over all columns that the attacker knows: kanon anonymize with -k {self.k} or more and every "
-            f"such column in --qi{', and no --known' if self.of_some else ''}; {entity}"
+            f"such column in --qi{', and no --known' if self.of_some else ''}; {entity} (in kanon.toml: "
+            f"k = {self.k} under [privacy], and the columns in quasi_identifiers under [columns])"
         )
 
     def figures(self) -> dict[str, Any]:
@@ -163,7 +202,7 @@ def _fitting(
     if found_people is not None:  # a row without a name is of no person
         who, fitting = found_people[0], sql.count_distinct(sql.column("person", "who"))
     query = sql.query(
-        "attacks/fitting",
+        "attacks/candidates/fitting",
         values={"fitting": fitting, "k": k},
         tables={"pairs": candidates.pairs, "classes": candidates.classes, "who": who},
     )

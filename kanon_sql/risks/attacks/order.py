@@ -31,13 +31,15 @@ from dataclasses import dataclass
 from math import exp as to_the_power
 from math import lgamma, log, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import make_table
+from kanon_sql.errors import counted
 from kanon_sql.risks.attacks.candidates import SIZE
 from kanon_sql.risks.attacks.released import shared_name, truth
+from kanon_sql.risks.attacks.verdicts import Attack
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -54,14 +56,15 @@ Z_LIMIT = NormalDist().inv_cdf(1 - ERROR_PROBABILITY / 2)
 _IN_PLACE_PROBABILITY = 1e-9
 """How often one is accused by the number of rows that stand in their place: a thousandth of the above."""
 _TOO_FEW = "too few rows of the release differ: an order that follows the original could be chance"
+_FOLLOW = "the rows follow position"
 
 
 @dataclass(frozen=True)
-class Order:
+class Order(Attack):
     """What the order of the rows reveals."""
 
     reason: str | None  # why there is nothing to test; None if there is
-    rows: int
+    rows: int = 0
     rows_distinct: int = 0  # those that are like no other row of the release: an order would give them away one by one
     # of score and place among items that chance could exchange; None if there are none
     correlation: float | None = None
@@ -69,7 +72,7 @@ class Order:
     # those that stand where the original has one that they can be; None if that was not counted
     rows_in_place: int | None = None
     chance: float = 1.0  # a probability that as many do by chance, or a larger one
-    name: ClassVar[str] = "order"
+    name = "order"
 
     @property
     def succeeded(self) -> bool:
@@ -80,8 +83,18 @@ class Order:
         """Whether the order follows that of the original from one end to the other, or backwards."""
         return abs(self.z) > Z_LIMIT
 
-    @property
-    def stopped_by(self) -> str:
+    def sentence(self) -> str:
+        if not self.succeeded:
+            return self.public_sentence()
+        if not self.follows or self.correlation is None:
+            return f"{_FOLLOW}: {self.rows_in_place or 0:,} stand where the original has one like them"
+        distinct = f"{counted(self.rows_distinct, 'row')} of the release like no other can be told by their place"
+        return f"{_FOLLOW} (correlation {self.correlation:.2f}); {distinct}"
+
+    def public_sentence(self) -> str:
+        return _FOLLOW if self.succeeded else "the rows do not follow the order of the original"
+
+    def remedy(self, _sensitive: int) -> str:
         return "random order, in which kanon anonymize publishes; ORDER BY random() when you copy a release"
 
     def figures(self) -> dict[str, Any]:
@@ -96,6 +109,14 @@ class Order:
             "z_limit": Z_LIMIT if tested else 0.0,
             "error_probability": ERROR_PROBABILITY,
         }
+
+    def public_figures(self) -> dict[str, Any]:
+        """Return the figures without those that are a function of who has which value.
+
+        With names in their order, a few decimals of a correlation leave one assignment.
+        """
+        shown = {"reason", "followed", "rows", "z_limit", "error_probability"}
+        return {name: figure for name, figure in self.figures().items() if name in shown}
 
 
 def order_of(engine: Engine, people: OriginalRows, candidates: Candidates, released: Released) -> Order:

@@ -25,20 +25,19 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
-from kanon_sql.measures.labels import LABEL, NUMBER
-from kanon_sql.measures.released_labels import as_original, label_name, never_null
+from kanon_sql.measures.released_labels import as_original, never_null
 from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.models.base import N
 from kanon_sql.risks.attacks.candidates import (
     CLASS,
-    POSITION,
     copied_name,
     copy_of,
     find_candidates,
+    labels_of,
     make_people,
     on_any_level,
-    position,
 )
+from kanon_sql.risks.temporary import TemporaryTables
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.measures.labels import Places
     from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.risks.temporary import Joins, Values
 
 
 @dataclass(frozen=True)
@@ -81,51 +81,40 @@ def make_released(
     labels = [text_of(sql.column(column.name), column) for column in columns]
     values = [as_original(both.released, both.original) for both in shared]
     copy = copy_of(engine, release, [*labels, *values], "kanon_release", "the release, in its order")
-    copied = [sql.column(copied_name(len(labels) + number), "written") for number in range(len(values))]
-    published = [sql.named(value, shared_name(number)) for number, value in enumerate(copied)]
-    query = exp.select(sql.named(position("written"), POSITION), sql.column(CLASS, "classes"), *published)
-    query = query.from_(sql.aliased(copy, "written"))
-    query = _with_classes(query, candidates, _copied(len(labels)))
-    relation = make_table(engine, "kanon_released", query, "the class of each row of the release")
-    engine.run(sql.drop(copy), "drop the release, in its order")
+    copied = [sql.column(copied_name(number), "written") for number in range(len(labels) + len(values))]
+    same, joins = _by_class(candidates, copied[: len(labels)])
+    published: list[exp.Expr] = [
+        sql.named(value, shared_name(number)) for number, value in enumerate(copied[len(labels) :])
+    ]
+    tables = TemporaryTables(engine, written=copy, classes=candidates.classes)
+    given: Values = {"published": published, "same": same}
+    relation = tables.make("attacks/released/released", "the class of each row of the release", given, joins)
+    tables.drop("written")
     return Released(relation, tuple(shared))
 
 
-def class_values(
-    engine: Engine,
-    release: exp.Table,
-    columns: Sequence[Column],
-    released: Column,
-    original: Column,
-    candidates: Candidates,
-) -> exp.Table:
-    """Return the values of a column in each class of a release, classes from 1, as ``(class, value, n)``."""
-    labels = [sql.named(text_of(sql.column(column.name), column), copied_name(n)) for n, column in enumerate(columns)]
-    value = sql.named(as_original(released, original), "value")
-    written = exp.select(*labels, value, sql.named(sql.count_rows(), N)).from_(release.copy())
-    written = written.group_by(*(each.this.copy() for each in (*labels, value)), copy=False)
-    number = exp.Add(this=sql.column(CLASS, "classes"), expression=sql.literal(1))
-    query = exp.select(
-        sql.named(number, CLASS), sql.column("value", "written"), sql.named(sql.sum_of(sql.column(N, "written")), N)
-    ).from_(written.subquery("written"))
-    query = _with_classes(query, candidates, _copied(len(labels))).group_by(
-        sql.column(CLASS, "classes"), sql.column("value", "written")
+def class_values(release: exp.Table, columns: Sequence[Column], shown: Shared, candidates: Candidates) -> exp.Query:
+    """Return the query of the values of a column in each class, classes from 1, as ``(class, value, n)``."""
+    names = [copied_name(number) for number in range(len(columns))]
+    texts = [text_of(sql.column(column.name), column) for column in columns]
+    same, joins = _by_class(candidates, [sql.column(name, "written") for name in names])
+    return sql.query(
+        "attacks/released/class_values",
+        values={
+            "labels": [sql.named(text, name) for text, name in zip(texts, names, strict=True)],
+            "value": as_original(shown.released, shown.original),
+            "same": same,
+        },
+        tables={"release": release, "classes": candidates.classes},
+        joins=joins,
     )
-    return make_table(engine, "kanon_class_values", query, f"{original.name} in classes of the release")
 
 
-def _copied(labels: int) -> list[exp.Expr]:
-    return [sql.column(copied_name(place), "written") for place in range(labels)]
-
-
-def _with_classes(query: exp.Select, candidates: Candidates, labels: Sequence[exp.Expr]) -> exp.Select:
-    """Return a query joined with the classes that have its labels, which are given as they are written."""
-    same = []
-    for label, (number, numbered) in zip(labels, candidates.labels.items(), strict=True):
-        alias = f"labels_{number + 1}"
-        query = query.join(sql.aliased(numbered, alias), on=sql.same(sql.column(LABEL, alias), label))
-        same.append(exp.EQ(this=sql.column(label_name(number), "classes"), expression=sql.column(NUMBER, alias)))
-    return query.join(sql.aliased(candidates.classes, "classes"), on=sql.all_of(same))
+def _by_class(candidates: Candidates, texts: Sequence[exp.Expr]) -> tuple[exp.Expr, Joins]:
+    """Return the condition that ``classes`` have labels as they are written, and the joins that it needs."""
+    numbers, joins = labels_of(candidates.labels, texts)
+    same = (exp.EQ(this=sql.column(one.alias, "classes"), expression=one.unalias()) for one in numbers)
+    return sql.all_of(same), joins
 
 
 _PERSON, _UP_TO, _AT_LEAST, _AT_MOST = "person", "up_to", "at_least", "at_most"
@@ -218,7 +207,7 @@ def people_by_release(
     query = sql.query("attacks/people/members", steps={"members": [("members", rows_of_each)]})
     found = _counted(engine, candidates, query, entity)
     query = sql.query(
-        "attacks/more_people",
+        "attacks/people/more_people",
         tables={
             "members": found.members,
             "persons": persons,
@@ -243,28 +232,28 @@ def with_people(
     Which row of a class is whose is not known, and does not matter to what is counted by class. Where it is not settled
     who is in a class, its people have names of their own.
     """
-    taken = [column.name for column in kept]
-    number, own_class = unused_name("kanon_number", taken), unused_name("kanon_class", taken)
-    rows = exp.select(*(sql.column(column.name, "written") for column in kept))
-    in_class = exp.Window(this=exp.RowNumber(), partition_by=[sql.column(CLASS, "classes")])
-    rows = rows.select(sql.named(sql.column(CLASS, "classes"), own_class), sql.named(in_class, number), copy=False)
-    rows = rows.from_(sql.aliased(release, "written"), copy=False)
-    rows = _with_classes(rows, candidates, [text_of(sql.column(column.name, "written"), column) for column in columns])
+    same, joins = _by_class(candidates, [text_of(sql.column(column.name, "written"), column) for column in columns])
     person: exp.Expr = sql.column(_PERSON, "members")
     if not found.settled:
         parts = (sql.cast(sql.column(name, "members"), "VARCHAR") for name in (CLASS, _UP_TO))
         own_name = sql.concatenated(*parts, by="/")
         person = exp.Case().when(exp.Is(this=person, expression=exp.null()).not_(), own_name)
-    before = exp.Sub(this=sql.column(_UP_TO, "members"), expression=sql.column(N, "members"))
-    place = sql.column(number, "numbered")
-    condition = exp.and_(
-        sql.column(CLASS, "members").eq(sql.column(own_class, "numbered")),
-        exp.GT(this=place, expression=before),
-        exp.LTE(this=place.copy(), expression=sql.column(_UP_TO, "members")),
+    names = [column.name for column in kept]
+    query = sql.query(
+        "attacks/released/with_people",
+        values={
+            "written": [sql.column(name, "written") for name in names],
+            "kept": [sql.column(name, "numbered") for name in names],
+            "person": person,
+            "same": same,
+        },
+        tables={"release": release, "classes": candidates.classes, "members": found.members},
+        joins=joins,
+        names={
+            "kanon_entity": found.entity,
+            **{one: unused_name(one, names) for one in ("kanon_class", "kanon_number")},
+        },
     )
-    query = exp.select(*(sql.column(column.name, "numbered") for column in kept), sql.named(person, found.entity))
-    query = query.from_(rows.subquery("numbered"), copy=False)
-    query = query.join(sql.aliased(found.members, "members"), on=condition, join_type="left", copy=False)
     return make_table(engine, "kanon_release_with_people", query, "the release with the people of its classes")
 
 
