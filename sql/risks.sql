@@ -1,4 +1,98 @@
-/* The classes of a table by some of its columns: risks/estimators/subsets.py. */
+/* The classes of a table by its quasi-identifiers and by some of them: risks/estimators/tuples.py and subsets.py. The table
+   is read once, into tuples: its combinations of values, with the person where people are counted. Rows without a name
+   (NULL) name no person that could be counted; a class of such rows alone has one person, since it is not known that there
+   are two. */
+
+/* tuples: The combinations of values, and how many rows have each. */
+SELECT
+  $written,
+  COUNT(*) AS n
+FROM source
+GROUP BY
+  $written
+;
+
+/* sizes: For each size that a class has, how many have it. */
+WITH classes AS (
+  SELECT
+    $values,
+    $members AS members
+  FROM tuples
+  GROUP BY
+    $values
+)
+SELECT
+  members,
+  COUNT(*) AS classes
+FROM classes
+GROUP BY
+  members
+ORDER BY
+  members
+;
+
+/* people: The distinct people, those who are alone in some class, and those in some class of fewer than $k. A record is
+   what one person has in one class. */
+WITH records AS (
+  SELECT
+    $values,
+    person,
+    COUNT(person) OVER (PARTITION BY $values) AS named
+  FROM tuples
+)
+SELECT
+  COUNT(DISTINCT person) + COUNT(*) FILTER (WHERE named = 0) AS all_people,
+  COUNT(DISTINCT person) FILTER (WHERE named <= 1) + COUNT(*) FILTER (WHERE named = 0) AS alone,
+  COUNT(DISTINCT person) FILTER (WHERE named < $k) + COUNT(*) FILTER (WHERE named = 0 AND $k > 1) AS above_threshold
+FROM records
+;
+
+/* population: The classes of a population. */
+SELECT
+  $written,
+  $members AS members
+FROM source
+GROUP BY
+  $written
+;
+
+/* in_population: For each size of a class of the population, how many members of the table are in such classes, and how
+   many classes of the table are not there, or have fewer members there. */
+WITH in_table AS (
+  SELECT
+    $values,
+    $members AS members
+  FROM tuples
+  GROUP BY
+    $values
+)
+SELECT
+  in_population.members,
+  CAST(SUM(in_table.members) AS BIGINT) AS table_members,
+  COUNT(*) FILTER (WHERE in_population.members IS NULL OR in_population.members < in_table.members) AS too_few
+FROM in_table
+LEFT JOIN in_population
+  ON $same_class
+GROUP BY
+  in_population.members
+;
+
+/* people_in_population: The distinct people of the table, and those with a class of fewer than $k in the population. */
+WITH in_table AS (
+  SELECT
+    $values,
+    person,
+    COUNT(person) OVER (PARTITION BY $values) AS named
+  FROM tuples
+)
+SELECT
+  COUNT(DISTINCT in_table.person) + COUNT(*) FILTER (WHERE in_table.named = 0) AS people,
+  COUNT(DISTINCT in_table.person) FILTER (WHERE in_population.members < $k)
+  + COUNT(*) FILTER (WHERE in_table.named = 0 AND in_population.members < $k) AS above
+FROM in_table
+LEFT JOIN in_population
+  ON $same_class
+;
 
 /* codes: The combinations of quasi-identifiers with small numbers in the place of values, which group faster than texts.
    $codes are the numbers; NULL has one like any other value. There is a step and a join for each column. */
@@ -22,7 +116,7 @@ LEFT JOIN own_values
    in classes of fewer than $k rows. There is a GROUP BY for each subset, which has a number; $values are its columns. */
 WITH classes AS (
   SELECT
-    0 AS subset,
+    $subset AS subset,
     CAST(SUM(n) AS BIGINT) AS members
   FROM coded
   GROUP BY
@@ -41,20 +135,14 @@ GROUP BY
   subset
 ;
 
-/* subsets_of_people: The same as subsets.sql where members are people: a class has each person once, and one person if its rows name
-   none. The DISTINCT is left out where no person has several combinations. Who is alone in several classes is one
-   person; all_members are the classes whose rows name none. */
+/* subsets_of_people: The same where members are people. each_person has each person of a class once. Who is alone in
+   several classes is one person; all_members are the classes whose rows name none. */
 WITH classes AS (
   SELECT
-    0 AS subset,
+    $subset AS subset,
     GREATEST(COUNT(person), 1) AS members,
     MAX(person) AS only_person
-  FROM (
-    SELECT DISTINCT
-      $values,
-      person
-    FROM coded
-  ) AS each_person
+  FROM each_person
   GROUP BY
     $values
 )
@@ -69,4 +157,17 @@ SELECT
 FROM classes
 GROUP BY
   subset
+;
+
+/* people_by_codes: The people whom the combinations name, and combinations whose rows name none. */
+WITH counted AS (
+  SELECT
+    COUNT(person) AS named
+  FROM coded
+  GROUP BY
+    $values
+)
+SELECT
+  (SELECT COUNT(DISTINCT person) FROM coded) AS named,
+  (SELECT COUNT(*) FROM counted WHERE named = 0) AS nameless
 ;

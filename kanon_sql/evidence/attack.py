@@ -11,7 +11,7 @@ the control group (see ``kanon_sql.risks.attacks.controlled``), and all attacks 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from sqlglot import exp
 
@@ -43,8 +43,9 @@ from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.choice import MOST_TUPLES, Choice, Tuple, attack_steps
+from kanon_sql.risks.attacks.controlled import CONTROLLED
 from kanon_sql.risks.attacks.guesses import guess
-from kanon_sql.risks.attacks.joint import InBoth, Joint, Side, join, least_values
+from kanon_sql.risks.attacks.joint import InBoth, Side, join, least_values
 from kanon_sql.risks.attacks.linkage import link
 from kanon_sql.risks.attacks.order import Order, order_of
 from kanon_sql.risks.attacks.released import Shared, make_released, people_by_original, people_by_release, persons_of
@@ -54,18 +55,16 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.case import Case
-    from kanon_sql.measures.labels import Places
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.release import Release
-    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
-    from kanon_sql.risks.attacks.linkage import Linkage
-    from kanon_sql.risks.attacks.released import ClassPeople
+    from kanon_sql.risks.attacks.candidates import Candidates
+    from kanon_sql.risks.attacks.released import ClassPeople, Released
     from kanon_sql.risks.attacks.verdicts import Attack
     from kanon_sql.search.prepare import Prepared
 
@@ -187,100 +186,174 @@ def attack_release(
     ``policy.of_rows()``; then the people of a control group were left out of it before. ``made`` is the release as its
     policy made it, if that is known to have the same rows.
     """
-    original, release, policy, control = case.original, case.release, case.policy, case.control
-    refuse_without_control(guessing, control)
+    refuse_without_control(guessing, case.control)
     _require(confidence, ruled_out)
-    engine = original.engine
-    by_rows = tuple(people_are_counted(original, policy))
-    findings = (*by_rows, *judge_roles(release, policy))
-    no_order = _no_order(original, release)
-    left_out = None
-    if control is not None:
-        require_one_row_each(by_rows, original)
-        if prepared is None:
-            original, left_out = without_control(original, control, _person_of(policy.columns.entity, original))
-    names, entity = policy.columns.quasi_identifiers, _person_of(policy.columns.entity, original)
-    quasi_identifiers = resolve_columns(names, original.columns, original.name)
-    columns = resolve_quasi_identifiers(names, release.columns, release.name)
-    shared = _shared(original, release, quasi_identifiers, columns)
-    # From a warehouse, one scan of each table brings all that is looked at.
-    original.bring([*quasi_identifiers, *(both.original for both in shared)], entity)
-    release.bring([*columns, *(both.released for both in shared)])
-    # 1. What the attacker knows.
-    prepared = prepared or prepare_source(original, policy.of_rows(), progress)
-    places = prepared.places()
-    wanted = _sensitive(policy.columns.sensitive, original, release, shared, quasi_identifiers)
-    persons = () if entity is None else (entity,)
-    needed = tuple(dict.fromkeys((*quasi_identifiers, *(both.original for both in shared), *persons)))
-    if control is not None:
-        require_control_columns(control, guessing, original, needed, entity)
-        _require_apart(original, release, control)
-    people = make_people(engine, original.relation, needed, places)
-    # 2. The rows of the release that each person could have.
-    progress(Progress("Looking people up"))
-    candidates = find_candidates(engine, people, places, release.relation, columns)
-    linkage, by_original = _linked(policy, people, places, candidates, release, columns, entity)
-    attacks: list[Attack] = [linkage]
-    released = make_released(engine, release.relation, columns, shared, candidates)
-    for number in wanted:
-        progress(Progress("Guessing sensitive values"))
-        attacks += guess(engine, people, candidates, released, number, confidence, ruled_out, by_original)
-    if algorithm is not None:
-        known = replace(policy, algorithm=algorithm, search_on="workbench")
-        about = [shared[number].original.name for number in wanted]
-        attacks += _known_choice(original, release, known, about, made, progress)
-    # 3. What the order says, and other releases.
-    progress(Progress("Testing the order"))
-    attacks.append(Order(no_order, candidates.rows) if no_order else order_of(engine, people, candidates, released))
-    first = Side(engine, people, candidates, release.relation, columns)
-    for other in case.others:
-        progress(Progress("Joining releases"))
-        attacks.append(_joined(original, other, policy, places, people, first, shared, entity))
-    # 4. Guesses about people who are in the release, and about people who are not.
-    if control is not None:
-        progress(Progress("Comparing with the control group"))
-        looked_up = (prepared.hierarchies, candidates, released)
-        attacks += controlled_attacks(original, control, guessing, *looked_up, policy.columns.sensitive, entity)
+    own = _Attacker(case, guessing, confidence, ruled_out, algorithm, prepared, made, progress)
+    attacks: list[Attack] = []
+    for step in ATTACKS:
+        if step.doing:
+            progress(Progress(step.doing))
+        attacks += step.run(own)
+    original, release, control, candidates = own.original, case.release, case.control, own.candidates
     return Attacked(
         table=release.name_beside(original),
         original=original.name_beside(release),
-        rows_in=linkage.rows,
+        rows_in=own.rows_in,
         rows_out=candidates.rows,
         classes=candidates.number,
         attacks=tuple(attacks),
-        findings=findings,
+        findings=own.findings,
         contradicted=candidates.contradicted,
         control=None if control is None else control.name,
-        left_out=left_out,
+        left_out=own.left_out,
     )
 
 
-def _linked(
-    policy: Policy,
-    people: OriginalRows,
-    places: Sequence[Places],
-    candidates: Candidates,
-    release: Source,
-    columns: Sequence[Column],
-    entity: Column | None,
-) -> tuple[Linkage, ClassPeople | None]:
-    """Return what looking people up gives, and the people of the classes by the original, where people are counted."""
-    engine, k, of_some = release.engine, policy.k, known_subsets_of(policy.models) is not None
-    if entity is None:
-        return replace(link(engine, people, candidates, k), of_some=of_some), None
-    tied = None
-    persons, published = persons_of(engine, people, entity), find_column(entity.name, release.columns)
-    in_classes = by_original = people_by_original(engine, people, places, candidates, persons, entity)
-    if published is not None:
-        by_release = people_by_release(engine, candidates, release.relation, columns, published, persons, in_classes)
-        in_classes = by_release or in_classes
-        if by_release is not None:
-            signatures = signature_query(release.relation, columns, [published.name], published.name, k)
-            (tied,) = tied_of(engine, [published.name], [signatures])
-    linkage = replace(link(engine, people, candidates, k, (persons, in_classes)), of_some=of_some)
-    if tied is not None:
-        linkage = replace(linkage, people_tied=tied.failing, fewest_tied=tied.fewest)
-    return linkage, by_original
+class _Attacker:
+    """What an attacker of an open case knows and finds: the state of ``ATTACKS``."""
+
+    candidates: Candidates
+    released: Released
+    by_original: ClassPeople | None = None
+
+    def __init__(
+        self,
+        case: Case,
+        guessing: Guessing,
+        confidence: float,
+        ruled_out: int,
+        algorithm: str | None,
+        prepared: Prepared | None,
+        made: Release | None,
+        progress: Listener,
+    ) -> None:
+        self.case, self.guessing, self.confidence, self.ruled_out = case, guessing, confidence, ruled_out
+        self.algorithm, self.made, self.progress = algorithm, made, progress
+        original, release, control, named = case.original, case.release, case.control, case.policy.columns
+        self.left_out: str | None = None
+        by_rows = tuple(people_are_counted(original, case.policy))
+        self.findings = (*by_rows, *judge_roles(release, case.policy))
+        self.no_order = _no_order(original, release)
+        if control is not None:
+            require_one_row_each(by_rows, original)
+            if prepared is None:
+                original, self.left_out = without_control(original, control, _person_of(named.entity, original))
+        self.original, self.entity = original, _person_of(named.entity, original)
+        known = resolve_columns(named.quasi_identifiers, original.columns, original.name)
+        self.columns = resolve_quasi_identifiers(named.quasi_identifiers, release.columns, release.name)
+        self.shared = _shared(original, release, known, self.columns)
+        # From a warehouse, one scan of each table brings all that is looked at.
+        original.bring([*known, *(both.original for both in self.shared)], self.entity)
+        release.bring([*self.columns, *(both.released for both in self.shared)])
+        self.prepared = prepared or prepare_source(original, case.policy.of_rows(), progress)
+        self.places = self.prepared.places()
+        self.sensitive = _sensitive(named.sensitive, original, release, self.shared, known)
+        persons = () if self.entity is None else (self.entity,)
+        needed = tuple(dict.fromkeys((*known, *(both.original for both in self.shared), *persons)))
+        if control is not None:
+            require_control_columns(control, guessing, original, needed, self.entity)
+            _require_apart(original, release, control)
+        self.people = make_people(original.engine, original.relation, needed, self.places)
+
+    def link(self) -> Iterator[Attack]:
+        """Yield what looking people up gives: of people, if the original or the release says who they are."""
+        release, policy, entity, columns = self.case.release, self.case.policy, self.entity, self.columns
+        engine = release.engine
+        self.candidates = candidates = find_candidates(engine, self.people, self.places, release.relation, columns)
+        found_people = tied = None
+        if entity is not None:
+            persons, published = persons_of(engine, self.people, entity), find_column(entity.name, release.columns)
+            self.by_original = in_classes = people_by_original(candidates, persons, entity)
+            if published is not None:
+                by_release = people_by_release(candidates, published, persons, in_classes)
+                in_classes = by_release or in_classes
+                if by_release is not None:
+                    names = [published.name]
+                    signatures = signature_query(release.relation, columns, names, published.name, policy.k)
+                    (tied,) = tied_of(engine, names, [signatures])
+            found_people = (persons, in_classes)
+        linkage = link(candidates, policy.k, found_people)
+        linkage = replace(linkage, of_some=known_subsets_of(policy.models) is not None)
+        if tied is not None:
+            linkage = replace(linkage, people_tied=tied.failing, fewest_tied=tied.fewest)
+        self.rows_in = linkage.rows
+        self.released = make_released(candidates, self.shared)
+        yield linkage
+
+    def guess(self) -> Iterator[Attack]:
+        """Yield what candidates say of each sensitive column."""
+        for number in self.sensitive:
+            self.progress(Progress("Guessing sensitive values"))
+            settings = (number, self.confidence, self.ruled_out)
+            yield from guess(self.candidates, self.released, *settings, self.by_original)
+
+    def know_choice(self) -> Iterator[Attack]:
+        """Yield what the algorithm's choice says of each sensitive column, if the attacker knows the algorithm."""
+        if self.algorithm is not None:
+            policy = replace(self.case.policy, algorithm=self.algorithm, search_on="workbench")
+            about = [self.shared[number].original.name for number in self.sensitive]
+            yield from _known_choice(self.original, self.case.release, policy, about, self.made, self.progress)
+
+    def test_order(self) -> Iterator[Attack]:
+        yield Order(self.no_order, self.candidates.rows) if self.no_order else order_of(self.candidates, self.released)
+
+    def join(self) -> Iterator[Attack]:
+        """Yield what each other release adds. Quasi-identifiers that it lacks say nothing there."""
+        policy, original, first = self.case.policy, self.original, Side(self.candidates)
+        least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
+        for other in self.case.others:
+            self.progress(Progress("Joining releases"))
+            found = [find_column(own.hierarchy.column.name, other.columns) for own in self.places]
+            both = [(own, column) for own, column in zip(self.places, found, strict=True) if column is not None]
+            if not both:
+                raise UsageError(f"{other.name} has none of the quasi-identifiers: is it a release of {original.name}?")
+            places, columns = [own for own, _ in both], [column for _, column in both]
+            theirs = [find_column(own.original.name, other.columns) for own in self.shared]
+            other.bring([*columns, *(column for column in theirs if column is not None)])
+            second = Side(find_candidates(original.engine, self.people, places, other.relation, columns))
+            in_both = [
+                InBoth(own, None if there is None else Shared(there, own.original), least.get(own.original.name, 2))
+                for own, there in zip(self.shared, theirs, strict=True)
+            ]
+            by = [column for column in in_both if column.second is not None]
+            sensitive = [in_both[number] for number in self.sensitive]
+            yield join((first, second), sensitive, other.name, policy.k, self.entity, by)
+            second.drop()
+
+    def compare(self) -> Iterator[Attack]:
+        """Yield guesses about people who are in the release, compared with guesses about people who are not."""
+        if self.case.control is not None:
+            self.progress(Progress("Comparing with the control group"))
+            yield from controlled_attacks(
+                self.original,
+                self.case.control,
+                self.guessing,
+                self.prepared.hierarchies,
+                self.candidates,
+                self.released,
+                self.case.policy.columns.sensitive,
+                self.entity,
+            )
+
+
+class AttackStep(NamedTuple):
+    """Attacks that are tried one after the other, and what they need beside the original."""
+
+    attacks: tuple[str, ...]
+    needs: str
+    run: Callable[[_Attacker], Iterator[Attack]]
+    doing: str = ""
+
+
+ATTACKS = (
+    AttackStep(("linkage",), "", _Attacker.link, "Looking people up"),
+    AttackStep(("homogeneity", "background knowledge"), "--sensitive", _Attacker.guess),
+    AttackStep(("choice",), "--policy, and a model of a sensitive column", _Attacker.know_choice),
+    AttackStep(("order",), "rows in order", _Attacker.test_order, "Testing the order"),
+    AttackStep(("joint release",), "--other", _Attacker.join),
+    AttackStep(CONTROLLED, "--control", _Attacker.compare),
+)
+"""Every attack, in the order in which they are tried and listed."""
 
 
 def _require_apart(original: Source, release: Source, control: Source) -> None:
@@ -406,39 +479,3 @@ def _no_order(original: Source, release: Source) -> str | None:
         if (why := source.why_unordered()) is not None:
             return f"{what} {why}"
     return None
-
-
-def _joined(
-    original: Source,
-    other: Source,
-    policy: Policy,
-    places: Sequence[Places],
-    people: OriginalRows,
-    first: Side,
-    shared: Sequence[Shared],
-    person: Column | None,
-) -> Joint:
-    """Return what another release adds. Quasi-identifiers that it lacks say nothing there."""
-    engine = original.engine
-    found = [find_column(own.hierarchy.column.name, other.columns) for own in places]
-    both = [(own, column) for own, column in zip(places, found, strict=True) if column is not None]
-    if not both:
-        raise UsageError(f"{other.name} has none of the quasi-identifiers: is it a release of {original.name}?")
-    columns = [column for _, column in both]
-    theirs = {own.original: find_column(own.original.name, other.columns) for own in shared}
-    other.bring([*columns, *(column for column in theirs.values() if column is not None)])
-    second = find_candidates(engine, people, [own for own, _ in both], other.relation, columns)
-    least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
-    in_both = {
-        own.original: InBoth(
-            own, None if there is None else Shared(there, own.original), least.get(own.original.name, 2)
-        )
-        for own, there in zip(shared, theirs.values(), strict=True)
-    }
-    wanted = dict.fromkeys(resolve_columns(policy.columns.sensitive, original.columns, original.name))
-    by = [column for column in in_both.values() if column.second is not None]
-    sides = (first, Side(engine, people, second, other.relation, columns))
-    sensitive = [in_both[column] for column in wanted]
-    joint = join(engine, people, sides, sensitive, other.name, policy.k, person, by)
-    sides[1].drop()
-    return joint

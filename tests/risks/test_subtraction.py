@@ -96,14 +96,14 @@ class Small:
                 relation = sql.relation(f"r_{number}")
                 columns = source.engine.columns(relation)[:2]
                 candidates = find_candidates(source.engine, people, places, relation, columns)
-                sides[f"r_{number}"] = Side(source.engine, people, candidates, relation, columns)
+                sides[f"r_{number}"] = Side(candidates)
             value = next(column for column in source.columns if column.name == "s")
             person = next(column for column in source.columns if column.name == "person")
             sensitive = [InBoth(Shared(value, value), Shared(value, value))] if self.with_sensitive else []
             for first, second in combinations(sides, 2):
                 joined = (sides[first], sides[second])
                 who = person if self.with_people else None
-                yield first, second, join(source.engine, people, joined, sensitive, second, 2, who)
+                yield first, second, join(joined, sensitive, second, 2, who)
 
     def published(self, connection: duckdb.DuckDBPyConnection, name: str) -> possible_worlds.Published:
         """Return a release as the oracle takes it."""

@@ -171,10 +171,12 @@ CREATE TABLE release AS FROM (VALUES ('x', 30, 'f', 'flu'), ('y', 30, 'f', 'cold
     release(a, age, sex, disease);
 CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(position, tuple);
 CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
-CREATE TABLE tuples AS FROM (VALUES (1, 2), (2, 2)) tuples(tuple, n);
+CREATE TABLE tuples AS FROM (VALUES (1, 2, 'ann'), (2, 2, NULL)) tuples(tuple, n, person);
+CREATE TABLE in_population AS FROM (VALUES (1, 4), (2, 3)) in_population(tuple, members);
 CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2, NULL, 3, 1, 3, 2))
     coded(value_0, person, position, n, record, label_1);
 CREATE TABLE classes AS FROM (VALUES (0, 2, 0, 1), (1, 1, 0, 2)) classes(class, n, word, bit);
+CREATE TABLE each_person AS FROM coded;
 CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
 CREATE TABLE placed AS FROM (VALUES (0, 1), (1, 2)) placed(position, place_1);
 CREATE TABLE numbered AS FROM (VALUES (1, 2), (2, 1)) numbered(label_1, n);
@@ -492,8 +494,16 @@ LISTS = {
     "release/alike": {"columns": "class, published_1", "order": "HASH(class, published_1)"},
     "risks/codes": {"value": "tuples.tuple", "codes": "own_values.code AS value_0"}
     | {"is_value": "own_values.original IS NOT DISTINCT FROM tuples.tuple"},
-    "risks/subsets": {"values": "value_0"},
-    "risks/subsets_of_people": {"values": "value_0"},
+    "risks/subsets": {"values": "value_0", "subset": "0"},
+    "risks/subsets_of_people": {"values": "value_0", "subset": "0"},
+    "risks/people_by_codes": {"values": "value_0"},
+    "risks/tuples": {"written": "source.age"},
+    "risks/sizes": {"values": "tuple", "members": "CAST(SUM(n) AS BIGINT)"},
+    "risks/people": {"values": "tuple"},
+    "risks/population": {"written": "source.age", "members": "COUNT(*)"},
+    "risks/in_population": {"values": "tuple", "members": "CAST(SUM(n) AS BIGINT)"}
+    | {"same_class": "in_table.tuple = in_population.tuple"},
+    "risks/people_in_population": {"values": "tuple", "same_class": "in_table.tuple = in_population.tuple"},
     "release/suppression": {"labels": "classes.age", "fails": "classes.measure_0 < 2"},
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},

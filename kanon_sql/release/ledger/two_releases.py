@@ -59,15 +59,6 @@ class _Side:
         return find_column(name, self.columns) if _is_in(name, self.as_they_are) else None
 
 
-@dataclass(frozen=True)
-class _Lookup:
-    """The source as it is looked up under some hierarchies, and what its rows find in the new release."""
-
-    people: OriginalRows
-    places: tuple[Places, ...]
-    new: Side
-
-
 @dataclass
 class Joiner:
     """A new release, to be joined with earlier ones; ``k`` is what it promises."""
@@ -77,7 +68,7 @@ class Joiner:
     output: exp.Table
     k: int
     _known: dict[tuple[str, str], Hierarchy] = field(default_factory=dict)
-    _lookups: dict[tuple[str, ...], _Lookup] = field(default_factory=dict)
+    _lookups: dict[tuple[str, ...], Side] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for hierarchy in self.publication.hierarchies:
@@ -85,7 +76,7 @@ class Joiner:
 
     def joined(self, entry: Entry) -> Joint:
         """Return what the new release and an earlier one say together."""
-        source, engine = self.prepared.source, self.prepared.source.engine
+        source = self.prepared.source
         self._require_comparable(entry)
         new, old = self._new(), self._old(entry)
         both = [*new.hierarchies, *(own for own in old.hierarchies if all(own is not each for each in new.hierarchies))]
@@ -95,14 +86,14 @@ class Joiner:
         sensitive = self._sensitive(entry, new, old)
         in_one, by = self._joinable(entry, new, old)
         needed = [column.original for column in sensitive]
-        lookup = self._lookup(both, new, [*needed, *entities])
+        own = self._lookup(both, new, [*needed, *entities])
         try:
-            found = self._find(lookup.people, lookup.places, old)
+            found = self._find(own.candidates.people, own.candidates.places, old)
         except UsageError as error:
             raise CannotBeCheckedError(f"its labels cannot be read: {error}") from None
-        sides, k = (lookup.new, found), min(self.k, entry.k)
+        sides, k = (own, found), min(self.k, entry.k)
         wanted = [*sensitive, *in_one]
-        joints = [join(engine, lookup.people, sides, wanted, entry.name, k, person, by) for person in persons]
+        joints = [join(sides, wanted, entry.name, k, person, by) for person in persons]
         joint = max(
             joints, key=lambda joint: (joint.succeeded, joint.classes.rows_below_k)
         )  # where releases count people by different columns
@@ -111,11 +102,11 @@ class Joiner:
         return joint
 
     def close(self) -> None:
-        for lookup in self._lookups.values():
-            people = lookup.people
-            lookup.new.drop()
-            self._drop(*_tables(lookup.new.candidates), people.relation, people.tuples, people.copy)
-            self._drop(*(own.relation for own in lookup.places))
+        for own in self._lookups.values():
+            people = own.candidates.people
+            own.drop()
+            self._drop(*_tables(own.candidates), people.relation, people.tuples, people.copy)
+            self._drop(*(places.relation for places in own.candidates.places))
 
     @property
     def _by_rule(self) -> dict[str, tuple[str, ...]]:
@@ -208,8 +199,8 @@ class Joiner:
                 found.append(_in_both(first, second, original, least))
         return found
 
-    def _lookup(self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]) -> _Lookup:
-        """Return the source as it is looked up under hierarchies, once for all entries that share them."""
+    def _lookup(self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]) -> Side:
+        """Return the new release, looked up under hierarchies, once for all entries that share them."""
         key = (*(hierarchy.relation.name for hierarchy in both), "", *(column.name for column in columns))
         if key not in self._lookups:
             source, prepared = self.prepared.source, self.prepared
@@ -221,7 +212,7 @@ class Joiner:
             places = make_places(frequency, both, labels)
             needed = [*(hierarchy.column for hierarchy in both), *columns]
             people = make_people(source.engine, source.relation, list(dict.fromkeys(needed)), places)
-            self._lookups[key] = _Lookup(people, places, self._find(people, places, new))
+            self._lookups[key] = self._find(people, places, new)
         return self._lookups[key]
 
     def _find(self, people: OriginalRows, places: Sequence[Places], side: _Side) -> Side:
@@ -229,7 +220,7 @@ class Joiner:
         read = [(own, column) for own, column in found if column is not None]
         engine, columns = self.prepared.source.engine, [column for _, column in read]
         candidates = find_candidates(engine, people, [own for own, _ in read], side.relation, columns)
-        return Side(engine, people, candidates, side.relation, columns)
+        return Side(candidates)
 
     def _drop(self, *tables: exp.Table) -> None:
         for table in tables:

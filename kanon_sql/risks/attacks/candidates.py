@@ -130,9 +130,10 @@ def labels_of(labels: Mapping[int, exp.Table], texts: Iterable[exp.Expr]) -> tup
 
 @dataclass(frozen=True)
 class Candidates(Settled):
-    """The classes that people can be in: the tables ``kanon_candidates`` (``pairs``) and so on.
+    """The classes of a release that people can be in: the tables ``kanon_pairs``, ``kanon_found`` and so on.
 
     Attributes:
+        columns: the quasi-identifiers of the release, in the order of ``places``.
         labels: for each quasi-identifier, by its number, the numbers of its labels.
         assumed: whether labels were read on one level that could be on others too.
         believed: whether that is so only for labels that are nested (see ``covers``), in a release where no value has
@@ -140,6 +141,11 @@ class Candidates(Settled):
         number, rows: of the classes of the release.
     """
 
+    engine: Engine
+    people: OriginalRows
+    places: Sequence[Places]
+    release: exp.Table
+    columns: Sequence[Column]
     classes: exp.Table
     found: exp.Table
     sets: exp.Table
@@ -182,6 +188,11 @@ def find_candidates(
     number, rows = engine.row(counts, "size of the release")
     return Candidates(
         **vars(settled),
+        engine=engine,
+        people=people,
+        places=places,
+        release=release,
+        columns=columns,
         classes=classes,
         found=found,
         sets=sets,

@@ -28,8 +28,7 @@ from kanon_sql.risks.attacks.verdicts import CLASSES_UNKNOWN, Attack, diversity,
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.released import ClassPeople, Released
 
 
@@ -192,8 +191,6 @@ class Background(_Guess):
 
 
 def guess(
-    engine: Engine,
-    people: OriginalRows,
     candidates: Candidates,
     released: Released,
     number: int,
@@ -202,6 +199,7 @@ def guess(
     by_original: ClassPeople | None,
 ) -> tuple[Homogeneity, Background]:
     """Return what candidates say of a shared column; ``by_original`` is None if people are not counted."""
+    engine, people = candidates.engine, candidates.people
     column, shared = released.shared[number].original, sql.column(shared_name(number))
     own, of_release = truth(people.value(column, "original"), column), {"released": released.relation}
     share = Fraction(str(confidence))

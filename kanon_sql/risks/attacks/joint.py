@@ -35,8 +35,8 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.engine.base import Column
+    from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.temporary import Values
 
 _ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
@@ -171,23 +171,12 @@ class InBoth:
 
 
 class Side:
-    """One of two releases, and what depends on it alone: made when it is first joined, and kept for other joins.
+    """One of two releases, and what depends on it alone: made when it is first joined, and kept for other joins."""
 
-    ``columns`` are its quasi-identifiers in the order of the labels of the candidates.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        people: OriginalRows,
-        candidates: Candidates,
-        relation: exp.Table,
-        columns: Sequence[Column],
-    ) -> None:
+    def __init__(self, candidates: Candidates) -> None:
         self.candidates = candidates
-        self._engine, self._relation, self._columns = engine, relation, columns
-        known = {"tuples": people.tuples, "classes": candidates.classes, "pairs": candidates.pairs}
-        self._tables = TemporaryTables(engine, **known)
+        known = {"tuples": candidates.people.tuples, "classes": candidates.classes, "pairs": candidates.pairs}
+        self._tables = TemporaryTables(candidates.engine, **known)
         self._values: dict[Shared, tuple[exp.Table, exp.Table]] = {}
 
     @cached_property
@@ -206,7 +195,7 @@ class Side:
         if self.candidates.certain:
             return True
         several = exp.LT(this=sql.column("found"), expression=sql.literal(0))
-        (number,) = self._engine.row(sql.select_count(self.found).where(several), "how many are left")
+        (number,) = self.candidates.engine.row(sql.select_count(self.found).where(several), "how many are left")
         return not number
 
     @cached_property
@@ -217,10 +206,8 @@ class Side:
     def values(self, shown: Shared) -> tuple[exp.Table, exp.Table]:
         """Return the values of a column in each class, and those that are left to who finds the same."""
         if shown not in self._values:
-            query = class_values(self._relation, self._columns, shown, self.candidates)
-            title = f"{shown.original.name} in classes of the release"
-            in_classes = self._tables.keep("class_values", query, title)
-            title = f"{shown.original.name} in classes"
+            query, title = class_values(self.candidates, shown), f"{shown.original.name} in classes"
+            in_classes = self._tables.keep("class_values", query, f"{title} of the release")
             possible = self._tables.make("attacks/joint/possible", title, choices=self.choices)
             self._values[shown] = in_classes, possible
         return self._values[shown]
@@ -228,7 +215,7 @@ class Side:
     def linked(self, by: Sequence[Shared], sensitive: Shared | None = None) -> exp.Table:
         """Return the classes, from 1, with what rows are joined by, and the values of a sensitive column."""
         shown = [*by, *([] if sensitive is None else [sensitive])]
-        released = make_released(self._engine, self._relation, self._columns, shown, self.candidates).relation
+        released = make_released(self.candidates, shown).relation
         parts: list[exp.Expr] = []
         for number in range(len(by)):  # with its length, so that no values are like others when put together
             name = sql.column(shared_name(number))
@@ -239,7 +226,7 @@ class Side:
         links = self._tables.make(
             "attacks/joint/links", "what rows of a class are joined by", values, released=released
         )
-        self._engine.run(sql.drop(released), "drop the class of each row of the release")
+        self.candidates.engine.run(sql.drop(released), "drop the class of each row of the release")
         return links
 
     def drop(self) -> None:
@@ -262,8 +249,6 @@ def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int
 
 
 def join(
-    engine: Engine,
-    people: OriginalRows,
     sides: tuple[Side, Side],
     sensitive: Sequence[InBoth],
     other: str,
@@ -273,10 +258,10 @@ def join(
 ) -> Joint:
     """Return what a second release, called ``other``, adds; a group of fewer than ``k`` is a success.
 
-    The sensitive columns and ``person`` are among the columns of ``people``; without ``person``, each row is about
-    another person. Sensitive columns that one release shows alone are joined ``by`` columns that both show.
+    Sensitive columns and ``person`` are among the columns that people are known by; without ``person``, each row is
+    about another person. Sensitive columns that one release shows alone are joined ``by`` columns that both show.
     """
-    joined = _Joined(engine, people, sides, k, person)
+    joined = _Joined(sides, k, person)
     try:
         rows, classes = joined.classes()
         known = [joined.known(column) for column in sensitive if None not in column.sides]
@@ -290,15 +275,14 @@ def join(
 class _Joined:
     """Two releases side by side, in temporary tables that are dropped at the end."""
 
-    def __init__(
-        self, engine: Engine, people: OriginalRows, sides: tuple[Side, Side], k: int, person: Column | None
-    ) -> None:
-        self._people, self._sides, self._k = people, dict(zip(("first", "second"), sides, strict=True)), k
+    def __init__(self, sides: tuple[Side, Side], k: int, person: Column | None) -> None:
+        self._people = people = sides[0].candidates.people
+        self._sides, self._k = dict(zip(("first", "second"), sides, strict=True)), k
         self._person = None if person is None else people.value(person, "original")
         known = {"people": people.relation, "original": people.copy, "tuples": people.tuples}
         for name, side in self._sides.items():
             known |= {f"{name}_found": side.found, f"{name}_choices": side.choices}
-        self.tables = TemporaryTables(engine, **known)
+        self.tables = TemporaryTables(sides[0].candidates.engine, **known)
         self._are_certain = all(side.is_certain for side in sides)
         self.tables.make("attacks/joint/alike", "tuples that are alike in both releases")
         query = self.tables.query("attacks/joint/groups")

@@ -17,8 +17,7 @@ from kanon_sql.risks.attacks.verdicts import CLASSES_UNKNOWN, Attack, people_of,
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.released import ClassPeople
 
 _UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
@@ -146,21 +145,15 @@ class Linkage(Attack):
         return found
 
 
-def link(
-    engine: Engine,
-    people: OriginalRows,
-    candidates: Candidates,
-    k: int,
-    found_people: tuple[exp.Table, ClassPeople] | None = None,
-) -> Linkage:
+def link(candidates: Candidates, k: int, found_people: tuple[exp.Table, ClassPeople] | None = None) -> Linkage:
     """Return what looking people up gives; fewer than ``k`` candidates, and a person is found.
 
     ``found_people`` has the rows of each person with each tuple, and the people of each class; None counts rows.
     """
     by = (SIZE, CLASSES, FEWEST)
     query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)
-    found = engine.rows(query.order_by(*by), "how many candidates people have")
-    fewest, fitting_few, fitting_open = _fitting(engine, people, candidates, k, found_people)
+    found = candidates.engine.rows(query.order_by(*by), "how many candidates people have")
+    fewest, fitting_few, fitting_open = _fitting(candidates, k, found_people)
     sizes: Counter[str] = Counter()
     for size, _, _, rows in found:
         if size:
@@ -181,16 +174,12 @@ def link(
         rows_fitting_few=fitting_few,
         fitting_open=fitting_open,
         sizes=dict(sizes),
-        people=None if found_people is None else _link_people(engine, candidates, k, *found_people),
+        people=None if found_people is None else _link_people(candidates, k, *found_people),
     )
 
 
 def _fitting(
-    engine: Engine,
-    people: OriginalRows,
-    candidates: Candidates,
-    k: int,
-    found_people: tuple[exp.Table, ClassPeople] | None,
+    candidates: Candidates, k: int, found_people: tuple[exp.Table, ClassPeople] | None
 ) -> tuple[int | None, int, bool]:
     """Return the fewest of the original that a row of the release can be, and how many rows fewer than k can be.
 
@@ -198,7 +187,7 @@ def _fitting(
     """
     if candidates.contradicted:
         return None, 0, False
-    who, fitting = people.tuples, sql.sum_of(sql.column(N, "who"))
+    who, fitting = candidates.people.tuples, sql.sum_of(sql.column(N, "who"))
     if found_people is not None:  # a row without a name is of no person
         who, fitting = found_people[0], sql.count_distinct(sql.column("person", "who"))
     query = sql.query(
@@ -206,15 +195,13 @@ def _fitting(
         values={"fitting": fitting, "k": k},
         tables={"pairs": candidates.pairs, "classes": candidates.classes, "who": who},
     )
-    fewest, few, smallest = engine.row(query, "how many can be each row of the release")
+    fewest, few, smallest = candidates.engine.row(query, "how many can be each row of the release")
     if found_people is not None:
         smallest = found_people[1].smallest
     return fewest, int(few), not candidates.exact and smallest is not None and smallest < k
 
 
-def _link_people(
-    engine: Engine, candidates: Candidates, k: int, persons: exp.Table, people: ClassPeople
-) -> LinkedPeople:
+def _link_people(candidates: Candidates, k: int, persons: exp.Table, people: ClassPeople) -> LinkedPeople:
     query = sql.query(
         "attacks/people/found",
         values={
@@ -231,7 +218,7 @@ def _link_people(
             "persons": persons,
         },
     )
-    found = engine.row(query, "of how many people the candidates are")
+    found = candidates.engine.row(query, "of how many people the candidates are")
     return LinkedPeople(people.entity, people.smallest, people.smallest_at_most, *found)
 
 

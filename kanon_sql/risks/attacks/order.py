@@ -45,8 +45,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kanon_sql.engine.base import Engine
-    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.released import Released
 
 ERROR_PROBABILITY = 1e-6
@@ -119,7 +118,8 @@ class Order(Attack):
         return {name: figure for name, figure in self.figures().items() if name in shown}
 
 
-def order_of(engine: Engine, people: OriginalRows, candidates: Candidates, released: Released) -> Order:
+def order_of(candidates: Candidates, released: Released) -> Order:
+    engine, people = candidates.engine, candidates.people
     if not (rows := candidates.rows):
         return Order("the release has no rows", 0)
     shown = [sql.column(shared_name(number)) for number in range(len(released.shared))]

@@ -75,10 +75,9 @@ def truth(value: exp.Expr, column: Column) -> exp.Expr:
     return never_null(text_of(value, column))
 
 
-def make_released(
-    engine: Engine, release: exp.Table, columns: Sequence[Column], shared: Sequence[Shared], candidates: Candidates
-) -> Released:
-    labels = [text_of(sql.column(column.name), column) for column in columns]
+def make_released(candidates: Candidates, shared: Sequence[Shared]) -> Released:
+    engine, release = candidates.engine, candidates.release
+    labels = [text_of(sql.column(column.name), column) for column in candidates.columns]
     values = [as_original(both.released, both.original) for both in shared]
     copy = copy_of(engine, release, [*labels, *values], "kanon_release", "the release, in its order")
     copied = [sql.column(copied_name(number), "written") for number in range(len(labels) + len(values))]
@@ -93,10 +92,10 @@ def make_released(
     return Released(relation, tuple(shared))
 
 
-def class_values(release: exp.Table, columns: Sequence[Column], shown: Shared, candidates: Candidates) -> exp.Query:
+def class_values(candidates: Candidates, shown: Shared) -> exp.Query:
     """Return the query of the values of a column in each class, classes from 1, as ``(class, value, n)``."""
-    names = [copied_name(number) for number in range(len(columns))]
-    texts = [text_of(sql.column(column.name), column) for column in columns]
+    names = [copied_name(number) for number in range(len(candidates.columns))]
+    texts = [text_of(sql.column(column.name), column) for column in candidates.columns]
     same, joins = _by_class(candidates, [sql.column(name, "written") for name in names])
     return sql.query(
         "attacks/released/class_values",
@@ -105,7 +104,7 @@ def class_values(release: exp.Table, columns: Sequence[Column], shown: Shared, c
             "value": as_original(shown.released, shown.original),
             "same": same,
         },
-        tables={"release": release, "classes": candidates.classes},
+        tables={"release": candidates.release, "classes": candidates.classes},
         joins=joins,
     )
 
@@ -152,14 +151,7 @@ def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Tabl
     return make_table(engine, "kanon_persons", query, "who has which tuples")
 
 
-def people_by_original(
-    engine: Engine,
-    people: OriginalRows,
-    places: Sequence[Places],
-    candidates: Candidates,
-    persons: exp.Table,
-    entity: Column,
-) -> ClassPeople:
+def people_by_original(candidates: Candidates, persons: exp.Table, entity: Column) -> ClassPeople:
     """Return the people of each class of a release, as far as the original tells.
 
     That all labels are on one level is believed where each class then has just the rows that fit it, no label of a
@@ -169,35 +161,31 @@ def people_by_original(
     rows that were left out may fit a class on one level as well as those that are in it.
     """
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
+    engine = candidates.engine
     rows, named = engine.row(counts, "rows and people of the original")
 
     def in_pairs(pairs: exp.Table) -> ClassPeople:
         query = sql.query("attacks/people/members", tables={"pairs": pairs, "persons": persons})
-        return _counted(engine, candidates, query, entity, one_row_each=rows == named)
+        return _counted(candidates, query, entity, one_row_each=rows == named)
 
     found = in_pairs(candidates.pairs)
     if not candidates.assumed or (candidates.believed and found.settled):
         return found
     for table in (found.members, found.sizes):
         engine.run(sql.drop(table), "drop people by labels on one level")
-    return in_pairs(on_any_level(engine, people, places, candidates.classes, candidates.labels).pairs)
+    own = (candidates.people, candidates.places, candidates.classes, candidates.labels)
+    return in_pairs(on_any_level(engine, *own).pairs)
 
 
 def people_by_release(
-    engine: Engine,
-    candidates: Candidates,
-    release: exp.Table,
-    columns: Sequence[Column],
-    entity: Column,
-    persons: exp.Table,
-    by_original: ClassPeople,
+    candidates: Candidates, entity: Column, persons: exp.Table, by_original: ClassPeople
 ) -> ClassPeople | None:
     """Return the people of each class of a release that has the column that names them, or its pseudonyms.
 
     None where the column tells more people apart than there are in the original, in all or in one class: numbers of
     rows under the name of a person's number, for example.
     """
-    released = make_released(engine, release, columns, (Shared(entity, entity),), candidates)
+    released = make_released(candidates, (Shared(entity, entity),))
     person = exp.Nullif(this=sql.column(shared_name(0)), expression=sql.literal(""))
     rows_of_each = (
         exp.select("class", sql.named(person, _PERSON), sql.named(sql.count_rows(), N))
@@ -205,7 +193,7 @@ def people_by_release(
         .group_by("class", person.copy())
     )
     query = sql.query("attacks/people/members", steps={"members": [("members", rows_of_each)]})
-    found = _counted(engine, candidates, query, entity)
+    found = _counted(candidates, query, entity)
     query = sql.query(
         "attacks/people/more_people",
         tables={
@@ -215,24 +203,18 @@ def people_by_release(
             "by_original": by_original.sizes,
         },
     )
-    (more,) = engine.row(query, "does the release tell more people apart than its original?")
+    (more,) = candidates.engine.row(query, "does the release tell more people apart than its original?")
     return None if more else found
 
 
-def with_people(
-    engine: Engine,
-    release: exp.Table,
-    columns: Sequence[Column],
-    kept: Sequence[Column],
-    candidates: Candidates,
-    found: ClassPeople,
-) -> exp.Table:
+def with_people(candidates: Candidates, kept: Sequence[Column], found: ClassPeople) -> exp.Table:
     """Return a copy of a release with the column that names people: each class has as many as are known to be in it.
 
     Which row of a class is whose is not known, and does not matter to what is counted by class. Where it is not settled
     who is in a class, its people have names of their own.
     """
-    same, joins = _by_class(candidates, [text_of(sql.column(column.name, "written"), column) for column in columns])
+    texts = [text_of(sql.column(column.name, "written"), column) for column in candidates.columns]
+    same, joins = _by_class(candidates, texts)
     person: exp.Expr = sql.column(_PERSON, "members")
     if not found.settled:
         parts = (sql.cast(sql.column(name, "members"), "VARCHAR") for name in (CLASS, _UP_TO))
@@ -247,14 +229,16 @@ def with_people(
             "person": person,
             "same": same,
         },
-        tables={"release": release, "classes": candidates.classes, "members": found.members},
+        tables={"release": candidates.release, "classes": candidates.classes, "members": found.members},
         joins=joins,
         names={
             "kanon_entity": found.entity,
             **{one: unused_name(one, names) for one in ("kanon_class", "kanon_number")},
         },
     )
-    return make_table(engine, "kanon_release_with_people", query, "the release with the people of its classes")
+    return make_table(
+        candidates.engine, "kanon_release_with_people", query, "the release with the people of its classes"
+    )
 
 
 def name_people(
@@ -276,15 +260,14 @@ def name_people(
     people = make_people(engine, original, [*known, entity], places)
     candidates = find_candidates(engine, people, places, release, columns)
     persons = persons_of(engine, people, entity)
-    found = people_by_original(engine, people, places, candidates, persons, entity)
-    if own is not None and people_by_release(engine, candidates, release, columns, own, persons, found) is not None:
+    found = people_by_original(candidates, persons, entity)
+    if own is not None and people_by_release(candidates, own, persons, found) is not None:
         return None
-    return with_people(engine, release, columns, kept, candidates, found), found
+    return with_people(candidates, kept, found), found
 
 
-def _counted(
-    engine: Engine, candidates: Candidates, query: exp.Query, entity: Column, *, one_row_each: bool = False
-) -> ClassPeople:
+def _counted(candidates: Candidates, query: exp.Query, entity: Column, *, one_row_each: bool = False) -> ClassPeople:
+    engine = candidates.engine
     members = make_table(engine, "kanon_members", query, "who can have rows in each class")
     query = sql.query("attacks/people/in_classes", tables={"classes": candidates.classes, "members": members})
     sizes = make_table(engine, "kanon_in_classes", query, "people in each class")

@@ -15,13 +15,13 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
-from kanon_sql.risks.estimators.tuples import MEMBERS, ONLY, PERSON, N, value_name
+from kanon_sql.risks.estimators.tuples import PERSON, N, value_name
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _LARGEST = 3  # columns of a subset, by default
 _AT_MOST = 500  # subsets that are looked at by default
 _TOGETHER = 16  # subsets in one statement: they are counted side by side, and planned once
 _SPARSE = 8  # numbers for each row, above which classes are not counted in an array of that length
-_SUBSET, _TUPLES = "subset", "tuples"
+_TUPLES = "tuples"
 
 Places = tuple[int, ...]
 """Which of the quasi-identifiers make a subset."""
@@ -92,7 +92,7 @@ def subset_risks(tuples: Tuples, largest: int) -> Subsets:
     if not places:
         return Subsets(largest, 2**width - 1, ())
     coded = code(tuples)
-    named = coded.named() if tuples.counts_people else 0
+    named = coded.people()[0] if tuples.counts_people else 0
     found = []
     for own, by in coded.classes(places):
         names, everybody = tuple(tuples.columns[place].name for place in own), named + by.all_members
@@ -151,34 +151,26 @@ class CodedTuples:
         return ", ".join(self.tuples.columns[place].name for place in places)
 
     def _classes_query(self, subsets: Sequence[Places], k: int) -> exp.Select:
-        of_each = [
-            self._members_query(own).select(sql.named(sql.literal(number), _SUBSET), copy=False)
-            for number, own in enumerate(subsets)
-        ]
-        file = "risks/subsets_of_people" if self.tuples.counts_people else "risks/subsets"
-        return sql.select(file, values={"k": k}, steps={"classes": [("classes", sql.union_all(of_each))]})
-
-    def _members_query(self, places: Places) -> exp.Select:
-        """Return the query of the members of each class by a subset; of people, also with one person of the class."""
-        selected = [sql.named(self._members, MEMBERS)]
+        of_each: list[exp.Query] = []
+        for number, places in enumerate(subsets):
+            values: dict[str, Any] = {"values": _values(places), "subset": number}
+            if not self.tuples.counts_people:
+                query = sql.select("risks/subsets", part="classes", values=values, tables={"coded": self.relation})
+            else:
+                people = {"each_person": self._people_of(places)}
+                query = sql.select("risks/subsets_of_people", part="classes", values=values, relations=people)
+            of_each.append(query)
+        steps = {"classes": [("classes", sql.union_all(of_each))]}
         if self.tuples.counts_people:
-            selected.append(sql.named(exp.Max(this=sql.column(PERSON)), ONLY))
-        return self._grouped(places, selected)
+            return sql.select("risks/subsets_of_people", values={"k": k}, steps=steps)
+        return sql.select("risks/subsets", values={"k": k}, steps=steps)
 
-    @property
-    def _members(self) -> exp.Expr:
-        """The members of a class as an aggregate over ``_grouped``: its rows, or its people, of whom there is one."""
-        if self.tuples.counts_people:
-            return sql.greatest([exp.Count(this=sql.column(PERSON)), sql.literal(1)])
-        return sql.sum_of(sql.column(N))
-
-    def _grouped(self, places: Places, selected: Sequence[exp.Expr]) -> exp.Select:
-        """Return a query that groups by a subset; of people, each person is once in a class."""
-        query, rows = exp.select(*selected, copy=False), self.relation.copy()
+    def _people_of(self, places: Places) -> exp.Expr:
+        """Return the people of the classes by a subset, each of them once in a class."""
         if not self.persons_repeat:
-            return query.from_(rows, copy=False).group_by(*_values(places), copy=False)
-        each = exp.select(*_values(places), sql.column(PERSON), copy=False).from_(rows, copy=False).distinct(copy=False)
-        return query.from_(each.subquery("each_person", copy=False), copy=False).group_by(*_values(places), copy=False)
+            return self.relation
+        each = exp.select(*_values(places), sql.column(PERSON), copy=False).from_(self.relation.copy(), copy=False)
+        return each.distinct(copy=False).subquery("each_person", copy=False)
 
     # 3. Who is in a class that is too small
 
@@ -226,22 +218,17 @@ class CodedTuples:
 
     def members(self) -> int:
         """Return all rows of the table; or distinct people, those that name nobody as in ``in_too_small``."""
-        engine = self.tuples.engine
-        if not self.tuples.counts_people:
-            rows = exp.select(sql.sum_of(sql.column(N))).from_(self.relation.copy())
-            return int(engine.row(rows, "rows of the table")[0] or 0)
-        names_nobody = exp.EQ(this=exp.Count(this=sql.column(PERSON)), expression=sql.literal(0))
-        values = _values(range(len(self.tuples.columns)))
-        nameless = exp.select("1").from_(self.relation.copy()).group_by(*values).having(names_nobody)
-        counted = exp.select(sql.count_rows()).from_(nameless.subquery("nameless"))
-        (others,) = engine.row(counted, "combinations without a person")
-        return self.named() + int(others)
+        if self.tuples.counts_people:
+            return sum(self.people())
+        rows = exp.select(sql.sum_of(sql.column(N))).from_(self.relation.copy())
+        return int(self.tuples.engine.row(rows, "rows of the table")[0] or 0)
 
-    def named(self) -> int:
-        """Return how many people the table names."""
-        query = exp.select(sql.count_distinct(sql.column(PERSON))).from_(self.relation.copy())
-        (named,) = self.tuples.engine.row(query, "people who are named")
-        return int(named)
+    def people(self) -> tuple[int, int]:
+        """Return the people whom the table names, and the combinations whose rows name nobody."""
+        values = {"values": _values(range(len(self.tuples.columns)))}
+        query = sql.query("risks/people_by_codes", values=values, tables={"coded": self.relation})
+        named, nameless = self.tuples.engine.row(query, "people who are named, and combinations without a person")
+        return int(named), int(nameless)
 
 
 def _people_in(codes: NDArray[np.int64], person: NDArray[np.int64]) -> int:
