@@ -472,7 +472,7 @@ def test_an_identifying_column_of_a_release_is_judged(judge: str, insensitive: t
         )
         assert [one.check for one in found.findings if one.refused] == ([] if insensitive else [ROLES])
         if judge == "attack":
-            outcomes = [one.outcome for one in found.verdicts if one.name == "linkage"]
+            outcomes = [one.outcome for one in found.verdicts if one.attack == "linkage"]
             assert outcomes == ["finds nothing" if insensitive else "not excluded"]
         elif judge != "measure":
             assert found.holds == bool(insensitive)

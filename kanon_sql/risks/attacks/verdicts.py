@@ -114,6 +114,11 @@ class Verdict:
     figures: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def attack(self) -> str:
+        """The name of the attack."""
+        return self.name
+
+    @property
     def succeeded(self) -> bool | None:
         """Whether it found out what should be hidden; None where that is not known, or says nothing."""
         return {"succeeds": True, "finds nothing": False}.get(self.outcome)
