@@ -73,13 +73,9 @@ if TYPE_CHECKING:
 class Attacked(Verdicts, Judged):
     """What a release gave away.
 
-    Attributes:
-        attacks: the outcome of each attack: linkage first, then homogeneity and background knowledge for each sensitive
-            column, order, and joint release for each other release; with a control group then singling out, linkability
-            and inference.
-        contradicted: whether the release has rows that the original cannot have. Then no attack by it is known to fail.
-        control: the control group.
-        left_out: what was left out of the original because it is of the control group, in words.
+    ``attacks`` are in the order of ``ATTACKS``; those that need a column or a release are there for each. If the
+    release has rows that the original cannot have (``contradicted``), no attack by it is known to fail. ``left_out``:
+    which rows of the original are of the control group, in words.
     """
 
     table: str

@@ -69,8 +69,6 @@ class CheckResult(Judged):
 
     Attributes:
         classes: None if no quasi-identifiers were named, and standards alone were checked.
-        smallest_class: its rows; None for a table without rows.
-        identifying: identifying columns that the table has and must not have.
         original: the table that people were counted by; None if the table itself says who its rows are about.
         smallest_class_people: people of the class with the fewest, at least; None if that is not known.
         pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.

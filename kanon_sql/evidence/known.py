@@ -75,14 +75,11 @@ class KnownResult(Judged):
     """What a table publishes of people who are known by a few columns.
 
     Attributes:
-        columns: the quasi-identifiers.
         max_columns: how many of them are known at most: as was given, or all if there are fewer.
         k: the members that a class has to have; unless ``required``, it says only which classes are called too small.
         members: all rows; or distinct people, where rows that name nobody are one person for each combination of
             values that names nobody.
-        by_number: the classes by each number of columns, from one to ``max_columns``.
         subsets: the classes by each subset: those of most columns first, and of these the worst first.
-        entity: the column that names the person, where people are to be counted.
         original: the table that the people were counted by; None if the table itself says who its rows are about.
         nameless: whether the rows of some class by ``max_columns`` columns name nobody (NULL). It counts as one person,
             as in ``measure``; since it is not known that there is one, no k holds, as in ``check``.

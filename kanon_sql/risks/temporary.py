@@ -51,8 +51,18 @@ class TemporaryTables:
         self._made.append(table)
         return table
 
+    def replace(self, name: str, query: exp.Query, title: str) -> None:
+        """Put a table in the place of the one that has a name; that one is dropped, if it was made here."""
+        before = self.known[name]
+        self.keep(name, query, title)
+        if any(one is before for one in self._made):
+            self._drop(before)
+
     def drop(self, *names: str) -> None:
         """Drop tables by their names; without any, all that were made."""
         for table in [self.known[name] for name in names] or self._made[::-1]:
-            self.engine.run(sql.drop(table), "drop what is not needed any more")
-            self._made = [one for one in self._made if one is not table]
+            self._drop(table)
+
+    def _drop(self, table: exp.Table) -> None:
+        self.engine.run(sql.drop(table), "drop what is not needed any more")
+        self._made = [one for one in self._made if one is not table]

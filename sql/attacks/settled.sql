@@ -93,3 +93,12 @@ FROM listed
 INNER JOIN tuples
   ON tuples.tuple = listed.tuple
 ;
+
+/* chosen: The classes that tuples can be in, from those that are possible for all tuples with the same ones. */
+SELECT
+  sets.tuple,
+  chosen.class
+FROM sets
+INNER JOIN chosen
+  ON chosen.number = sets.number
+;

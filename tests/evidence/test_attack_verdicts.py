@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 import pytest
+from conftest import REPOSITORY
 
 import kanon_sql as kanon_of
+from kanon_sql.evidence.attack import ATTACKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,6 +206,11 @@ def test_attacks_are_counted_in_one_way(outcomes: list[Outcome], said: str) -> N
     from kanon_sql.risks.attacks.verdicts import tally
 
     assert tally(outcomes) == said
+
+
+def test_every_attack_is_explained() -> None:
+    page = (REPOSITORY / "docs" / "attacks.md").read_text(encoding="utf-8")
+    assert [name for step in ATTACKS for name in step.attacks if name not in page.lower()] == []
 
 
 def test_a_share_that_is_not_0_is_not_written_as_0() -> None:

@@ -177,6 +177,7 @@ CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2
     coded(value_0, person, position, n, record, label_1);
 CREATE TABLE classes AS FROM (VALUES (0, 2, 0, 1), (1, 1, 0, 2)) classes(class, n, word, bit);
 CREATE TABLE each_person AS FROM coded;
+CREATE TABLE chosen AS FROM (VALUES (1, 0), (1, 1)) chosen(number, class);
 CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
 CREATE TABLE placed AS FROM (VALUES (0, 1), (1, 2)) placed(position, place_1);
 CREATE TABLE numbered AS FROM (VALUES (1, 2), (2, 1)) numbered(label_1, n);
@@ -193,7 +194,7 @@ CREATE TABLE ranks AS FROM (VALUES (1, 1), (2, 2)) r(place, rank);
 CREATE TABLE looked_up AS FROM (VALUES (1, 1, 0), (2, 1, 0), (3, 2, 0)) l(tuple, place, block);
 CREATE TABLE worded AS FROM (VALUES (1, 0, 1), (2, 0, 2), (1, 1, 1)) w(label, word, bit);
 CREATE TABLE codes AS FROM (VALUES ('x', 1), ('y', 2)) c(value, code);
-CREATE TABLE sets AS FROM (VALUES (-1, 0), (-1, 1), (1, 1)) sets(found, class);
+CREATE TABLE sets AS FROM (VALUES (-1, 0, 1, 1), (-1, 1, 1, 1), (1, 1, 2, 2)) sets(found, class, tuple, number);
 CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2, 1, 1), (1, NULL, 1, 1, 2, 1), (1, 'bob', 1, 2, 3, 2))
     m(class, person, n, up_to, record, number);
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);

@@ -61,12 +61,8 @@ class TablesReport(WrittenReport):
     Attributes:
         source, published: names of the database and of the release; no path, which may say more than it should.
         loss: as a share; ``gap`` is how much less any recoding of this kind could lose, rounded up.
-        time_zone: of labels and texts; None if no column has one.
         key: where the key of pseudonyms is from: "drawn" for this release, or a file.
-        promises: what was counted of combinations in the output.
         attacks: linkage by up to so many events, and keys; figures are of the release and of the originals.
-        policy: as a kanon.toml that lies in the directory of the originals.
-        commands: that check the release, and make it again.
         proposed: columns with a role that ``kanon init`` proposed and no person has confirmed.
     """
 

@@ -114,15 +114,9 @@ class Report(WrittenReport):
     """The evidence for a release.
 
     Attributes:
-        published: name of the release; None if it is not published yet.
         k: below which numbers of rows of the original are not shown.
         smallest_class: its rows; ``smallest_class_people`` are None if no column names people.
-        measures: the quality of the output, by measure; None if it cannot be measured.
-        curve: what another k would cost.
-        utility: what the output is still good for; None if that was not wanted, or cannot be measured.
-        control: the control group, people who are not in the release; None if there is none.
         sql, commands: that make and check the release, and make it and this report again.
-        policy: as a kanon.toml.
         proposed: published columns whose role ``kanon init`` proposed, and no person has confirmed.
         choice: how models of sensitive values decided about classes; None if there are no such models.
     """

@@ -61,7 +61,7 @@ class Choice(Attack):
         return self.rows_certain > 0 or self.rows_below > 0
 
     @property
-    def open(self) -> bool:
+    def leaves_open(self) -> bool:
         return not self.all_or_none or self.uncounted is not None
 
     def sentence(self) -> str:

@@ -87,7 +87,7 @@ class Homogeneity(_Guess):
         return self.rows_confident > 0 or bool(self.people_by_number)
 
     @property
-    def open(self) -> bool:
+    def leaves_open(self) -> bool:
         """Whether the labels leave open whether it did."""
         return self.rows_open > 0
 
@@ -136,7 +136,7 @@ class Background(_Guess):
         return self._says_something(self.rows_certain)
 
     @property
-    def open(self) -> bool:
+    def leaves_open(self) -> bool:
         """Whether the labels leave open whether it did."""
         return self._says_something(self.rows_open)
 

@@ -106,7 +106,7 @@ class Joint(Attack):
         return self.other
 
     @property
-    def open(self) -> bool:
+    def leaves_open(self) -> bool:
         return self.contradicted
 
     @property
@@ -357,7 +357,7 @@ class _Joined:
         width = self._width()
         for _ in range(_ROUNDS):
             title = f"how often {name} can be in groups, less what others have"
-            self.tables.keep("bounds", self.tables.query("attacks/joint/bounds_next"), title)
+            self.tables.replace("bounds", self.tables.query("attacks/joint/bounds_next"), title)
             before, width = width, self._width()
             if width in {0, before}:
                 break

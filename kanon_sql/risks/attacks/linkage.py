@@ -100,7 +100,7 @@ class Linkage(Attack):
         return self.rows_below_k > 0 or of_people or self.rows_fitting_few > 0 or self.people_tied > 0
 
     @property
-    def open(self) -> bool:
+    def leaves_open(self) -> bool:
         """Whether the labels leave open whether it did."""
         people_open = 0 if self.people is None else self.people.rows_open
         return self.rows_open > 0 or people_open > 0 or self.fitting_open

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import make_table
 from kanon_sql.models.base import N
+from kanon_sql.risks.temporary import TemporaryTables
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class _Assignment:
             raise _TooLongError
 
 
-_CLASS, _TUPLE, _NUMBER = "class", "tuple", "number"
+_CLASS, _NUMBER = "class", "number"
 _MOST_PAIRS = 1_000_000
 """Of tuples and classes: more of them are not settled exactly."""
 
@@ -214,86 +214,63 @@ def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered
     Where the rows of the release cannot all be rows of this original, nothing is ruled out. ``covered`` has each tuple
     with each class whose labels cover it; it is dropped, unless nothing is ruled out.
     """
-    tables = {"tuples": people_tuples, "classes": classes}
-    room = sql.query("attacks/settled/room", tables=tables | {"pairs": covered})
-    fit, published, too_many = engine.row(room, "rows that classes have room for")
-    spare, (number, tuples) = fit - published, _count(engine, covered)
+    tables = TemporaryTables(engine, tuples=people_tuples, classes=classes, pairs=covered)
+    fit, published, too_many = tables.row("attacks/settled/room", "rows that classes have room for")
+    spare, (number, tuples) = fit - published, _count(tables)
     if spare < 0 or too_many:
         return Settled(covered, exact=number == tuples, certain=number == tuples, contradicted=True)
-    pairs = covered
     try:
         # 1. What follows class by class.
-        pairs, number = _class_by_class(engine, tables, covered, spare)
+        number = _rule_out_class_by_class(tables, spare)
         # 2. What follows from several classes together.
         exact = number == tuples
-        if not exact and number <= _MOST_PAIRS:
-            possible = _possible(engine, people_tuples, classes, pairs, spare)
-            if possible is not None:
-                exact = True
-                if pairs is not covered:
-                    engine.run(sql.drop(pairs), "drop the pairs before")
-                pairs = possible
-                number, tuples = _count(engine, pairs)
+        if not exact and number <= _MOST_PAIRS and _rule_out_together(tables, spare):
+            exact, (number, tuples) = True, _count(tables)
     except _NoAssignmentError:
-        if pairs is not covered:
-            engine.run(sql.drop(pairs), "drop what contradicts itself")
+        tables.drop()
         return Settled(covered, exact=False, certain=False, contradicted=True)
-    if pairs is not covered:
+    if (pairs := tables.known["pairs"]) is not covered:
         engine.run(sql.drop(covered), "drop the classes that cover tuples")
     return Settled(pairs, exact, number == tuples, contradicted=False)
 
 
-def _class_by_class(
-    engine: Engine, tables: Mapping[str, exp.Table], covered: exp.Table, spare: int
-) -> tuple[exp.Table, int]:
-    """Return the pairs of a tuple and a class that are left by looking at single classes, and how many they are.
+def _rule_out_class_by_class(tables: TemporaryTables, spare: int) -> int:
+    """Leave the pairs of a tuple and a class that are possible by looking at single classes; return their number.
 
     Raises _NoAssignmentError if some tuple that fits a class has none left, or some class has too few.
     """
-    pairs, before, (number, tuples) = covered, None, _count(engine, covered)
+    before, (number, tuples) = None, _count(tables)
     while number not in {tuples, before}:
-        query = sql.query("attacks/settled/pairs", values={"spare": spare}, tables={**tables, "pairs": pairs})
-        fewer = make_table(engine, "kanon_settled", query, "classes that tuples can still be in")
-        before, (number, left) = number, _count(engine, fewer)
-        if pairs is not covered:
-            engine.run(sql.drop(pairs), "drop the pairs before")
-        room = sql.query("attacks/settled/room", tables={**tables, "pairs": fewer})
-        _, _, too_many = engine.row(room, "rows that classes still have room for")
+        query = tables.query("attacks/settled/pairs", {"spare": spare})
+        tables.replace("pairs", query, "classes that tuples can still be in")
+        before, (number, left) = number, _count(tables)
+        _, _, too_many = tables.row("attacks/settled/room", "rows that classes still have room for")
         if left < tuples or too_many:
-            engine.run(sql.drop(fewer), "drop what contradicts itself")
             raise _NoAssignmentError
-        pairs = fewer
-    return pairs, number
+    return number
 
 
-def _possible(
-    engine: Engine, people_tuples: exp.Table, classes: exp.Table, pairs: exp.Table, spare: int
-) -> exp.Table | None:
-    """Return the pairs that some assignment of rows to classes has; None where that was not computed."""
-    query = sql.query("attacks/settled/sets", tables={"pairs": pairs, "tuples": people_tuples})
-    sets = make_table(engine, "kanon_settled_sets", query, "tuples that can be in the same classes")
+def _rule_out_together(tables: TemporaryTables, spare: int) -> bool:
+    """Leave the pairs that some assignment of rows to classes has; return False if that was not computed."""
+    engine = tables.engine
+    sets = tables.make("attacks/settled/sets", "tuples that can be in the same classes")
     query = exp.select(_NUMBER, "classes", sql.sum_of(sql.column(N))).from_(sets.copy()).group_by(_NUMBER, "classes")
     found = engine.rows(query.order_by(_NUMBER), "how many rows can be in the same classes")
-    sizes = dict(engine.rows(exp.select(_CLASS, N).from_(classes.copy()), "rows of each class"))
+    sizes = dict(engine.rows(exp.select(_CLASS, N).from_(tables.known["classes"].copy()), "rows of each class"))
     fitting = [(int(rows), [int(each) for each in text.split(",")]) for _, text, rows in found]
-    try:
-        if (possible := _possible_classes(fitting, sizes, spare)) is None:
-            return None
-        chosen = engine.temporary_name("kanon_settled_classes")
+    possible = _possible_classes(fitting, sizes, spare)
+    if possible is not None:
+        chosen = tables.known["chosen"] = engine.temporary_name("kanon_settled_classes")
         both = [(number, each) for (number, _, _), own in zip(found, possible, strict=True) for each in own]
         columns = {_NUMBER: [number for number, _ in both], _CLASS: [each for _, each in both]}
         engine.load(chosen, columns, "classes that are possible", "BIGINT")
-        same = sql.column(_NUMBER, "chosen").eq(sql.column(_NUMBER, "sets"))
-        query = exp.select(sql.column(_TUPLE, "sets"), sql.column(_CLASS, "chosen"))
-        query = query.from_(sql.aliased(sets, "sets")).join(sql.aliased(chosen, "chosen"), on=same)
-        table = make_table(engine, "kanon_settled", query, "classes that tuples can be in")
-        engine.run(sql.drop(chosen), "drop the classes that are possible")
-        return table
-    finally:
-        engine.run(sql.drop(sets), "drop the sets of tuples")
+        tables.replace("pairs", tables.query("attacks/settled/chosen"), "classes that tuples can be in")
+        tables.drop("chosen")
+    tables.drop("sets")
+    return possible is not None
 
 
-def _count(engine: Engine, pairs: exp.Table) -> tuple[int, int]:
-    counts = exp.select(sql.count_rows(), sql.count_distinct(sql.column(_TUPLE))).from_(pairs.copy())
-    number, tuples = engine.row(counts, "tuples and their classes")
+def _count(tables: TemporaryTables) -> tuple[int, int]:
+    counts = exp.select(sql.count_rows(), sql.count_distinct(sql.column("tuple"))).from_(tables.known["pairs"].copy())
+    number, tuples = tables.engine.row(counts, "tuples and their classes")
     return int(number), int(tuples)

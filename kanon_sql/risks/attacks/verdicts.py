@@ -58,9 +58,13 @@ class Attack(ABC):
         """Whether it found out what the release should hide."""
 
     @property
-    def open(self) -> bool:
-        """Whether an attack that did not succeed is not known to fail."""
+    def leaves_open(self) -> bool:
+        """Whether it is not known to fail, unless it succeeded."""
         return False
+
+    @property
+    def open(self) -> bool:
+        return self.leaves_open and not self.succeeded
 
     @property
     def meaningless(self) -> bool:

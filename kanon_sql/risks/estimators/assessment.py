@@ -151,10 +151,7 @@ class Risk:
     Attributes:
         members: rows; if people are counted, records: what one person has in one class.
         people: distinct people; None if rows are counted.
-        smallest_class: members of the smallest; None for a table without rows.
-        threshold: above which members were counted.
         marketer: the share of members that are found by guessing; None for a table without rows.
-        thresholds: whether the table meets each of those that are required in practice.
         people_repeat: the column that names people with several rows each (or several columns that do together), though
             rows were counted: then every risk of a person may be higher. Empty if none was found, or rows are meant.
     """
