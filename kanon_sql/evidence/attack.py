@@ -21,10 +21,7 @@ from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.errors import KanonError, UsageError, VerificationError, counted
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
-from kanon_sql.evidence.control import (
-    TARGETS,
-    Guessing,
-    controlled_attacks,
+from kanon_sql.evidence.control_group import (
     refuse_without_control,
     require_control_columns,
     require_one_row_each,
@@ -43,7 +40,7 @@ from kanon_sql.release.anonymize import release_of
 from kanon_sql.release.verify.pseudonyms import signature_query, tied_of
 from kanon_sql.risks.attacks.candidates import find_candidates, make_people
 from kanon_sql.risks.attacks.choice import MOST_TUPLES, Choice, Tuple, attack_steps
-from kanon_sql.risks.attacks.controlled import CONTROLLED
+from kanon_sql.risks.attacks.controlled import CONTROLLED, TARGETS, Guessing, controlled_attacks
 from kanon_sql.risks.attacks.guesses import guess
 from kanon_sql.risks.attacks.joint import InBoth, Side, join, least_values
 from kanon_sql.risks.attacks.linkage import link
@@ -324,7 +321,6 @@ class _Attacker:
                 self.original,
                 self.case.control,
                 self.guessing,
-                self.prepared.hierarchies,
                 self.candidates,
                 self.released,
                 self.case.policy.columns.sensitive,

@@ -300,6 +300,6 @@ def _opened(named: Tables, into: str | None, resources: Resources | None) -> tup
 
 def opened_control(opened: Source, release: Source, control: Any) -> Source:  # noqa: ANN401 - a source, or a table
     """Open a control group in the types of its original; its columns are not prepared yet."""
-    from kanon_sql.evidence.control import control_group  # loads the attacks
+    from kanon_sql.evidence.control_group import control_group  # loads the attacks
 
     return control_group(opened, open_named(opened, control, beside=release, as_text=True))

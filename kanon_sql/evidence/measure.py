@@ -206,7 +206,7 @@ def measure_against(
     """
     original, release, policy, settings = case.original, case.release, case.policy, settings or RiskSettings()
     if utility is not None and utility.control is not None:
-        from kanon_sql.evidence.control import without_control  # loads the attacks
+        from kanon_sql.evidence.control_group import without_control  # loads the attacks
 
         require_compared(utility.control, policy, utility.settings.target)
         entity = find_column(policy.columns.entity or "", original.columns)

@@ -16,8 +16,8 @@ from kanon_sql.cli.output.diagnostics import Talk
 from kanon_sql.cli.output.output import print_pairs, print_prose, print_text, visible
 from kanon_sql.engine.base import split_names
 from kanon_sql.evidence.attack import Attacked, attack_release
-from kanon_sql.evidence.control import TARGETS, Guessing
 from kanon_sql.measures.shares import read_share
+from kanon_sql.risks.attacks.controlled import TARGETS, Guessing
 
 if TYPE_CHECKING:
     from kanon_sql.evidence.case import Case

@@ -22,7 +22,6 @@ from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.attack import attack_release
 from kanon_sql.evidence.case import Case
 from kanon_sql.evidence.check import check_source
-from kanon_sql.evidence.control import Guessing
 from kanon_sql.evidence.measure import measure_against
 from kanon_sql.evidence.report.attributes import attributes_of
 from kanon_sql.evidence.report.figures import (
@@ -45,6 +44,7 @@ from kanon_sql.release.statements import statements_for
 from kanon_sql.release.statements.release import readable_lookups, release_query
 from kanon_sql.release.utility import WantedUtility, utility_against
 from kanon_sql.release.verify.verify import checks_of
+from kanon_sql.risks.attacks.controlled import Guessing
 from kanon_sql.risks.attacks.verdicts import Verdict, verdicts_on
 from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 from kanon_sql.search.prepare import by_rows

@@ -16,7 +16,7 @@ from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError, VerificationError
 from kanon_sql.evidence.case import Tables, opened_control
-from kanon_sql.evidence.control import without_control
+from kanon_sql.evidence.control_group import without_control
 from kanon_sql.evidence.report.gather import (
     CURVE,
     POLICY,

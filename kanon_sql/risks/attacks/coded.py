@@ -34,10 +34,9 @@ from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from kanon_sql.engine.base import Column, Engine
-    from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.engine.base import Column
     from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.released import Released
 
@@ -59,10 +58,8 @@ class Coded:
 
 
 def code_tables(
-    engine: Engine,
     original: exp.Table,
     control: exp.Table,
-    hierarchies: Sequence[Hierarchy],
     candidates: Candidates,
     released: Released,
     entity: Column | None,
@@ -70,12 +67,12 @@ def code_tables(
 ) -> Coded:
     """Return the codes of an original, a control group with the same columns, and a release.
 
-    ``hierarchies`` were made for the original. ``entity`` is None if each row is a person; a release that has the
-    column does not get it coded.
+    ``entity`` is None if each row is a person; a release that has the column does not get it coded.
 
     Raises:
         HierarchyError: a hierarchy has no row for a value of the control group.
     """
+    engine, hierarchies = candidates.engine, [own.hierarchy for own in candidates.places]
     known = [hierarchy.column for hierarchy in hierarchies]
     others = {n: both.original for n, both in enumerate(released.shared) if both.original != entity}
     numbers = range(len(known), len(known) + len(others))

@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, make_table
-from kanon_sql.errors import counted
+from kanon_sql.engine.base import Column, make_table, resolve_columns
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.measures.labels import place_name
 from kanon_sql.measures.released_labels import label_name
 from kanon_sql.risks.attacks.candidates import find_pairs, number_classes, same_in
-from kanon_sql.risks.attacks.coded import RECORD
+from kanon_sql.risks.attacks.coded import RECORD, code_tables
 from kanon_sql.risks.attacks.residual import (
     EstimatedShare,
     Rate,
@@ -51,19 +51,50 @@ from kanon_sql.risks.attacks.verdicts import ANOTHER_TABLE, Attack, people_of, r
 from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
 from kanon_sql.risks.estimators.tuples import collect
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from kanon_sql.engine.sources.open_source import Source
+    from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.attacks.coded import Coded
+    from kanon_sql.risks.attacks.released import Released
     from kanon_sql.risks.temporary import Values
 
 Name = Literal["singling out", "linkability", "inference"]
 CONTROLLED: tuple[Name, ...] = get_args(Name)
 """Attacks whose guesses are compared with guesses about a control group."""
+TARGETS = 2_000
+"""Guesses are about so many people of each group, by default."""
+_SOURCES = 2
+_FEW = 3
+"""Columns that an attacker knows by default, beside all quasi-identifiers."""
 _KNOWN = ("classes", "members", "pairs")
 _SETS = 5
 """Sets of up to three columns whose labels make predicates."""
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """How guesses are made, about so many people of each group at most.
+
+    ``knows`` are the columns that the attacker knows: of one source, or of two; without any, they are chosen.
+    """
+
+    knows: tuple[tuple[str, ...], ...] = ()
+    targets: int = TARGETS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.targets, bool) or not isinstance(self.targets, int) or self.targets < 1:
+            raise UsageError(f"The number of targets is 1 or more, not {self.targets!r}.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise UsageError(f"The seed is a whole number, not {self.seed!r}.")
+        if len(self.knows) > _SOURCES:
+            raise UsageError(f"--knows has columns of one source or of two. Got {len(self.knows)} sources.")
+        if any(not names for names in self.knows):
+            raise UsageError("A source of an attacker has no column: name those that it knows, --knows.")
 
 
 @dataclass(frozen=True)
@@ -346,3 +377,77 @@ def _singled_out(coded: Coded, subset: Sequence[int], labelled: exp.Query) -> tu
     found = {bool(is_control): right for is_control, right in tables.engine.rows(query, "predicates that single out")}
     tables.drop("tuples", "classes", "pairs")
     return found.get(False, 0), found.get(True, 0)
+
+
+# All of them
+
+
+def controlled_attacks(
+    original: Source,
+    control: Source,
+    guessing: Guessing,
+    candidates: Candidates,
+    released: Released,
+    sensitive: Sequence[str],
+    entity: Column | None,
+) -> Iterator[Controlled]:
+    """Yield singling out, linkability and inference.
+
+    ``sensitive`` are the columns that are inferred; without any, all that are published and not known.
+    """
+    coded = code_tables(original.relation, control.relation, candidates, released, entity, guessing.seed)
+    quasi_identifiers = [own.hierarchy.column for own in candidates.places]
+    known, sources = _known(coded, guessing, original, quasi_identifiers, entity)
+    found = found_in_original(coded)
+    yield single_out(coded, found, guessing.targets)
+    if sources is None:
+        yield Controlled("linkability", reason="it takes two columns that an attacker knows, and there is one")
+    else:
+        yield link_sources(coded, *sources, guessing.targets)
+    named = {folded(name) for name in sensitive}
+    for columns in known:
+        secrets = [
+            number
+            for number in range(len(coded.columns))
+            if number not in columns and (folded(coded.columns[number]) in named if named else number in found)
+        ]
+        if secrets:
+            yield from infer(coded, columns, secrets, guessing.targets)
+        else:
+            yield Controlled("inference", reason="the attacker knows every column that was to be inferred")
+
+
+def _known(
+    coded: Coded, guessing: Guessing, original: Source, quasi_identifiers: Sequence[Column], entity: Column | None
+) -> tuple[list[tuple[int, ...]], tuple[list[int], list[int]] | None]:
+    """Return the sets of columns that attackers know, by their numbers, and the two sources of linkability.
+
+    These are the columns that were named, else quasi-identifiers: the up to three of them in which most people are
+    alone, and all of them. For linkability they are dealt out to two sources, the one with most different values first:
+    1st, 4th, 5th, 8th, ... and 2nd, 3rd, 6th, ... There are no two sources of one column.
+    """
+    if guessing.knows:
+        by_name = {name: number for number, name in enumerate(coded.columns)}
+        sources = [
+            [by_name[column.name] for column in resolve_columns(names, original.columns, original.name)]
+            for names in guessing.knows
+        ]
+        everything = [number for source in sources for number in source]
+        return [tuple(everything)], (sources[0], sources[1]) if len(sources) == _SOURCES else _dealt(everything)
+    tuples = collect(original.engine, original.relation, quasi_identifiers, entity)
+    found = subset_risks(tuples, min(_FEW, largest_subsets(None, len(quasi_identifiers)))).found
+    tuples.drop()
+    number_of = {column.name: number for number, column in enumerate(quasi_identifiers)}
+    most = max(len(one.columns) for one in found)
+    few = tuple(number_of[name] for name in next(one.columns for one in found if len(one.columns) == most))
+    by_values = sorted((one for one in found if len(one.columns) == 1), key=lambda one: -one.classes)
+    everything = list(range(len(quasi_identifiers)))
+    sets = [few] if len(few) == len(everything) else [few, tuple(everything)]
+    return sets, _dealt([number_of[one.columns[0]] for one in by_values])
+
+
+def _dealt(numbers: Sequence[int]) -> tuple[list[int], list[int]] | None:
+    if len(numbers) < _SOURCES:
+        return None
+    first = [number for place, number in enumerate(numbers) if place % 4 in {0, 3}]
+    return first, [number for number in numbers if number not in first]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -13,50 +13,15 @@ from kanon_sql.errors import UsageError, counted
 from kanon_sql.measures.released_labels import read_as
 from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.policy.gate import PEOPLE, refused_of
-from kanon_sql.risks.attacks.coded import code_tables
-from kanon_sql.risks.attacks.controlled import Controlled, found_in_original, infer, link_sources, single_out
-from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
-from kanon_sql.risks.estimators.tuples import collect
+from kanon_sql.risks.attacks.controlled import Guessing
 from kanon_sql.sql import build as sql
-from kanon_sql.sql.names import folded, unused_name, unused_names
+from kanon_sql.sql.names import unused_name, unused_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from kanon_sql.engine.base import Column
-    from kanon_sql.hierarchy.lookup_relation import Hierarchy
     from kanon_sql.policy.gate import Finding
-    from kanon_sql.risks.attacks.candidates import Candidates
-    from kanon_sql.risks.attacks.coded import Coded
-    from kanon_sql.risks.attacks.released import Released
-
-TARGETS = 2_000
-"""Guesses are about so many people of each group, by default."""
-_SOURCES = 2
-_FEW = 3
-"""Columns that an attacker knows by default, beside all quasi-identifiers."""
-
-
-@dataclass(frozen=True)
-class Guessing:
-    """How guesses are made, about so many people of each group at most.
-
-    ``knows`` are the columns that the attacker knows: of one source, or of two; without any, they are chosen.
-    """
-
-    knows: tuple[tuple[str, ...], ...] = ()
-    targets: int = TARGETS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if isinstance(self.targets, bool) or not isinstance(self.targets, int) or self.targets < 1:
-            raise UsageError(f"The number of targets is 1 or more, not {self.targets!r}.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise UsageError(f"The seed is a whole number, not {self.seed!r}.")
-        if len(self.knows) > _SOURCES:
-            raise UsageError(f"--knows has columns of one source or of two. Got {len(self.knows)} sources.")
-        if any(not names for names in self.knows):
-            raise UsageError("A source of an attacker has no column: name those that it knows, --knows.")
 
 
 def refuse_without_control(guessing: Guessing, control: object) -> None:
@@ -213,76 +178,3 @@ def require_control_columns(
 
 def _listed(columns: Sequence[str]) -> str:
     return ", ".join(map(repr, columns))
-
-
-def controlled_attacks(
-    original: Source,
-    control: Source,
-    guessing: Guessing,
-    hierarchies: Sequence[Hierarchy],
-    candidates: Candidates,
-    released: Released,
-    sensitive: Sequence[str],
-    entity: Column | None,
-) -> Iterator[Controlled]:
-    """Yield singling out, linkability and inference (see ``kanon_sql.risks.attacks.controlled``).
-
-    ``sensitive`` are the columns that are inferred; without any, all that are published and not known.
-    """
-    coded = code_tables(
-        original.engine, original.relation, control.relation, hierarchies, candidates, released, entity, guessing.seed
-    )
-    known, sources = _known(coded, guessing, original, [hierarchy.column for hierarchy in hierarchies], entity)
-    found = found_in_original(coded)
-    yield single_out(coded, found, guessing.targets)
-    if sources is None:
-        yield Controlled("linkability", reason="it takes two columns that an attacker knows, and there is one")
-    else:
-        yield link_sources(coded, *sources, guessing.targets)
-    named = {folded(name) for name in sensitive}
-    for columns in known:
-        secrets = [
-            number
-            for number in range(len(coded.columns))
-            if number not in columns and (folded(coded.columns[number]) in named if named else number in found)
-        ]
-        if secrets:
-            yield from infer(coded, columns, secrets, guessing.targets)
-        else:
-            yield Controlled("inference", reason="the attacker knows every column that was to be inferred")
-
-
-def _known(
-    coded: Coded, guessing: Guessing, original: Source, quasi_identifiers: Sequence[Column], entity: Column | None
-) -> tuple[list[tuple[int, ...]], tuple[list[int], list[int]] | None]:
-    """Return the sets of columns that attackers know, by their numbers, and the two sources of linkability.
-
-    These are the columns that were named, else quasi-identifiers: the up to three of them in which most people are
-    alone, and all of them. For linkability they are dealt out to two sources, the one with most different values first:
-    1st, 4th, 5th, 8th, ... and 2nd, 3rd, 6th, ... There are no two sources of one column.
-    """
-    if guessing.knows:
-        by_name = {name: number for number, name in enumerate(coded.columns)}
-        sources = [
-            [by_name[column.name] for column in resolve_columns(names, original.columns, original.name)]
-            for names in guessing.knows
-        ]
-        everything = [number for source in sources for number in source]
-        return [tuple(everything)], (sources[0], sources[1]) if len(sources) == _SOURCES else _dealt(everything)
-    tuples = collect(original.engine, original.relation, quasi_identifiers, entity)
-    found = subset_risks(tuples, min(_FEW, largest_subsets(None, len(quasi_identifiers)))).found
-    tuples.drop()
-    number_of = {column.name: number for number, column in enumerate(quasi_identifiers)}
-    most = max(len(one.columns) for one in found)
-    few = tuple(number_of[name] for name in next(one.columns for one in found if len(one.columns) == most))
-    by_values = sorted((one for one in found if len(one.columns) == 1), key=lambda one: -one.classes)
-    everything = list(range(len(quasi_identifiers)))
-    sets = [few] if len(few) == len(everything) else [few, tuple(everything)]
-    return sets, _dealt([number_of[one.columns[0]] for one in by_values])
-
-
-def _dealt(numbers: Sequence[int]) -> tuple[list[int], list[int]] | None:
-    if len(numbers) < _SOURCES:
-        return None
-    first = [number for place, number in enumerate(numbers) if place % 4 in {0, 3}]
-    return first, [number for number in numbers if number not in first]
