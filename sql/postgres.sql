@@ -1,12 +1,13 @@
 /* The catalog of PostgreSQL, in its own SQL: engine/postgres/warehouse.py runs these there. */
 
-/* relations: Tables and views of a PostgreSQL database, but for those of the system; and which are partitions of
-   another table. */
+/* relations: Tables and views of a PostgreSQL database, but for those of the system; which are partitions of another
+   table; and their comments. */
 SELECT
   namespaces.nspname,
   classes.relname,
   CASE classes.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END AS kind,
-  classes.relispartition AS is_partition
+  classes.relispartition AS is_partition,
+  pg_catalog.obj_description(classes.oid, 'pg_class') AS comment
 FROM pg_catalog.pg_class AS classes
 JOIN pg_catalog.pg_namespace AS namespaces ON namespaces.oid = classes.relnamespace
 WHERE classes.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -87,17 +88,6 @@ FROM information_schema.columns
 WHERE table_schema = $schema
   AND table_name = $name
   AND is_generated = 'ALWAYS'
-;
-
-/* comment: The comment on a table of PostgreSQL. */
-SELECT descriptions.description
-FROM pg_catalog.pg_description AS descriptions
-JOIN pg_catalog.pg_class AS classes ON classes.oid = descriptions.objoid
-JOIN pg_catalog.pg_namespace AS namespaces ON namespaces.oid = classes.relnamespace
-WHERE namespaces.nspname = $schema
-  AND classes.relname = $name
-  AND descriptions.objsubid = 0
-  AND descriptions.classoid = classes.tableoid
 ;
 
 /* values: How many values columns of a table of PostgreSQL have, as the last ANALYZE estimated it; one more for NULL. */

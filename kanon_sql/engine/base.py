@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from kanon_sql.engine.progress import current_step
-from kanon_sql.errors import UsageError, did_you_mean
+from kanon_sql.errors import ComputationError, SourceError, UsageError, did_you_mean
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded, unused_name
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sqlglot import exp
+
+    from kanon_sql.engine.capabilities import Place
 
     Values = Mapping[str, Any]  # of placeholders
     Cells = Mapping[str, Sequence[str | int | None]]  # columns of a table, all of one type
@@ -93,24 +95,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A key of a table, or a foreign key with what it refers to."""
+    """A key of a table, or a foreign key with what it refers to: a row of ``catalog/constraints``."""
 
     schema: str
     table: str
     kind: str  # PRIMARY KEY, UNIQUE or FOREIGN KEY
-    columns: tuple[str, ...]
-    referred: tuple[str, str] | None = None  # schema and name of the table that a foreign key refers to
-    referred_columns: tuple[str, ...] = ()
+    columns: Sequence[str]
+    referred_schema: str | None = None
+    referred_table: str | None = None
+    referred_columns: Sequence[str] = ()
 
-
-def constraints_of_rows(rows: Iterable[tuple[Any, ...]]) -> list[Constraint]:
-    """Return constraints from rows as ``catalog/constraints`` has them."""
-    return [
-        Constraint(schema, table, kind, tuple(columns), (place, name), tuple(referred))
-        if name
-        else Constraint(schema, table, kind, tuple(columns))
-        for schema, table, kind, columns, place, name, referred in rows
-    ]
+    @property
+    def referred(self) -> tuple[str, str] | None:
+        """Schema and name of the table that a foreign key refers to."""
+        return (self.referred_schema, self.referred_table) if self.referred_schema and self.referred_table else None
 
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
@@ -179,6 +177,8 @@ class Engine(Protocol):
     """
 
     dialect: str
+    kind: Place = "one table"
+    forgets: str | None = None  # why tables that are made here are gone when the program ends, as a sentence
     statements: list[Logged]
     listener: Callable[[Logged], None] | None = None
     has_collations: bool = False
@@ -194,16 +194,10 @@ class Engine(Protocol):
         self.rows(statement, title)
 
     def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
-        """Return all rows of a query.
+        """Return all rows of a query, which is stopped at a deadline; ``--sql=all`` shows the title.
 
-        Args:
-            statement: the query; placeholders ``$name`` are bound by the engine.
-            title: what it is for, as shown by ``--sql=all``.
-            parameters: the value of each placeholder; given, even as an empty mapping, for a statement that is run
-                often, whose text is then kept. A ``Secret`` is bound and never logged.
-
-        Raises:
-            DeadlineReachedError: a deadline of ``kanon_sql.engine.progress`` passed; the statement was stopped.
+        ``parameters`` are the values of placeholders, given, even as an empty mapping, for a statement that is run
+        often, whose text is then kept. A ``Secret`` is bound and never logged.
         """
 
     def row(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> tuple[Any, ...]:
@@ -221,9 +215,9 @@ class Engine(Protocol):
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         """Return the columns of a table in their order; in DuckDB, also of a subquery."""
 
-    def is_sealed(self, relation: exp.Table) -> bool:  # noqa: ARG002 - a workbench looks at it
-        """Return True if the tuples of a relation are to stay in their warehouse."""
-        return False
+    def engine_of(self, relation: exp.Table) -> Engine:  # noqa: ARG002 - a workbench looks at it
+        """Return the engine that counts the tuples of a relation: a warehouse if they are to stay there."""
+        return self
 
     def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
         """Return True if this user may read a table of kanon's own; whether it exists is not checked."""
@@ -261,6 +255,23 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Drop what was made here, and close what was opened here."""
+
+
+def error_of(database: str, doing: str, *, says: str = "", kind: str = "", of_values: bool = False) -> SourceError:
+    """Return the error of a statement that a database stopped: with what it says, if that quotes no cell, or its kind.
+
+    ``of_values``: the statement would have run on other values.
+    """
+    if says:
+        return SourceError(f"{database} stopped{doing}. It says: {says}.")
+    return (ComputationError if of_values else SourceError)(
+        f"{database} stopped with {kind}{doing}. Its text may quote data and is not shown; --sql prints the "
+        "statements, to be run by hand."
+    )
+
+
+def lost(database: str, doing: str) -> SourceError:
+    return SourceError(f"The connection to {database} was lost{doing}. Connect again, and run this once more.")
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:

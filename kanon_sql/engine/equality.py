@@ -78,8 +78,9 @@ def published_type(column: Column) -> str:
             "would name every value, also those of suppressed rows. Cast it to VARCHAR, or take it apart, in a view, "
             "and anonymize the view; or leave it out."
         )
-    without = exp.DataType.build(column.type, dialect="duckdb").transform(_enum_as_text)
-    return without.sql(dialect="duckdb")
+    text, enum = exp.DataType.build("TEXT"), exp.DataType.Type.ENUM
+    written = exp.DataType.build(column.type, dialect="duckdb")
+    return written.transform(lambda node: text.copy() if node.args.get("this") == enum else node).sql(dialect="duckdb")
 
 
 def written(value: exp.Expr, column: Column) -> exp.Expr:
@@ -133,8 +134,3 @@ def collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str
         for column in described.find_all(exp.ColumnDef)
         if any(constraint.this.name.lower() != "binary" for constraint in column.find_all(exp.CollateColumnConstraint))
     ]
-
-
-def _enum_as_text(node: exp.Expr) -> exp.Expr:
-    is_enum = isinstance(node, exp.DataType) and node.this == exp.DataType.Type.ENUM
-    return exp.DataType.build("TEXT") if is_enum else node

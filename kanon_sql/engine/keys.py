@@ -130,8 +130,17 @@ def same_database(one: str, other: str) -> bool:
     return one == other or (places[0] == places[1] and bool(database))
 
 
+_OF_SPARK = re.compile(r"(?P<scheme>sc|spark)://(?P<host>[^/;?]*)")
+
+
 def shown_url(url: str) -> str:
-    """Return the URL of a database as it may be shown; also one whose password has signs that end other parts."""
+    """Return the URL of a database as it may be shown; also one whose password has signs that end other parts.
+
+    Of Spark, tokens and settings are left out.
+    """
+    if url.startswith(("sc:", "spark:")):
+        found = _OF_SPARK.match(url)
+        return url.partition("?")[0] if found is None else f"{found['scheme']}://{found['host'].rpartition('@')[2]}"
     scheme, _, rest = url.partition("://")
     base, _, query = rest.partition("?")
     of_user, _, place = base.rpartition("@")

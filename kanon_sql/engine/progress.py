@@ -16,6 +16,7 @@ from kanon_sql.errors import TimeLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
 
 @dataclass(frozen=True)
@@ -98,23 +99,23 @@ def take_steps(steps: Sequence[TimedStep[State]], state: State, seconds: dict[st
 
 
 @contextmanager
-def in_step(step: str) -> Iterator[None]:
+def having(variable: ContextVar[State], value: State) -> Iterator[None]:
+    """Give a variable a value inside the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def in_step(step: str) -> AbstractContextManager[None]:
     """Give a step its name: statements that are run in the block are logged with it."""
-    token = _STEP.set(step)
-    try:
-        yield
-    finally:
-        _STEP.reset(token)
+    return having(_STEP, step)
 
 
-@contextmanager
-def until(at: float | None) -> Iterator[None]:
+def until(at: float | None) -> AbstractContextManager[None]:
     """Stop the statements and loops of the block, once, at a time of ``time.monotonic``; None never does."""
-    token = _DEADLINES.set(_DEADLINES.get() if at is None else (*_DEADLINES.get(), _Deadline(at)))
-    try:
-        yield
-    finally:
-        _DEADLINES.reset(token)
+    return having(_DEADLINES, _DEADLINES.get() if at is None else (*_DEADLINES.get(), _Deadline(at)))
 
 
 @contextmanager

@@ -6,25 +6,21 @@ release made in Tokyo and one made in London would have other labels for the sam
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from kanon_sql.engine.progress import having
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 UTC = "UTC"
 _IN_FORCE: ContextVar[str] = ContextVar("kanon_time_zone", default=UTC)
 
 
-@contextmanager
-def computing_in(zone: str) -> Iterator[None]:
+def computing_in(zone: str) -> AbstractContextManager[None]:
     """Open each database inside with a time zone."""
-    before = _IN_FORCE.set(zone)
-    try:
-        yield
-    finally:
-        _IN_FORCE.reset(before)
+    return having(_IN_FORCE, zone)
 
 
 def zone_in_force() -> str:

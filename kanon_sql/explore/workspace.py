@@ -32,8 +32,8 @@ from kanon_sql.errors import KanonError, UsageError
 from kanon_sql.explore.state import Base
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import hierarchy_files
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.rules import ListedRule
+from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import algorithms_of, options_of_others
 from kanon_sql.policy.destination import named_table, origin_of
@@ -493,7 +493,7 @@ class Workspace:
     def _prepared_key(self, policy: Policy) -> str:
         """Return the key of a prepared table: roles, hierarchies, and the current state of the files."""
         rules = [parse_rule(rule, policy.directory) for rule in policy.hierarchies.values()]
-        files = [rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)]
+        files = [rule.path for rule in rules if isinstance(rule, ListedRule)]
         if policy.hierarchy_directory is not None:
             files += hierarchy_files(policy.hierarchy_directory)
         return repr((self._stamps(), stamps_of(files), _as_prepared(policy)))

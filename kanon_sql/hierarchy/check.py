@@ -23,11 +23,8 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kanon_sql.engine.base import Column, Engine
+    from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-
-_WIDER = {"integer": "DOUBLE", "decimal": "DOUBLE", "float": "DOUBLE", "date": "TIMESTAMP", "timestamp": "TIMESTAMP"}
-"""For each family of types, one that holds what its types with a narrower range do not."""
 
 _LISTED = "kanon hierarchy check SOURCE TABLE --sql, with this hierarchy, prints the query that lists them."
 _ADD_LINES = f"Add a line for each; {_LISTED}"
@@ -68,18 +65,19 @@ def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
 
 def _problem(what: str, level: int, number: int) -> str | None:
     """Return what a count says against a tree, and what to do about it."""
+    one = number == 1
     match what:
         case "repeated" if number:
-            return f"{_plural(number, 'value has', 'values have')} more than one row: keep one row per value"
+            return f"{number:,} {'value has' if one else 'values have'} more than one row: keep one row per value"
         case "several_parents" if number:
             return (
-                f"{_plural(number, 'label', 'labels')} of level {level} {'has' if number == 1 else 'have'} more than "
-                f"one parent at level {level + 1}: give the label a different name under each parent"
+                f"{number:,} {'label' if one else 'labels'} of level {level} {'has' if one else 'have'} more than one "
+                f"parent at level {level + 1}: give the label a different name under each parent"
             )
         case "early_roots" if number:
             return (
-                f"{_plural(number, 'row has', 'rows have')} the label of the root at level {level} and another one at "
-                f"level {level + 1}: nothing stands above the root, so repeat its label up to the last level"
+                f"{number:,} {'row has' if one else 'rows have'} the label of the root at level {level} and another "
+                f"one at level {level + 1}: nothing stands above the root, so repeat its label up to the last level"
             )
         case "roots" if number > 1:
             return (
@@ -104,16 +102,6 @@ def require_tree(engine: Engine, lookup: exp.Table, height: int, column: str, or
     counts = {(what, level): int(n or 0) for what, level, n in rows}
     require_counts(counts, column, origin)
     return tuple(counts["children", level] for level in range(height))
-
-
-def typed_query(column: Column) -> exp.Query:
-    """Return the query of the values of a file, ``$texts``, as values of the type of the column."""
-    readable, wider = (
-        exp.TryCast(this=sql.column("text"), to=exp.DataType.build(kind, dialect="duckdb"))
-        for kind in (column.lookup_type, _WIDER.get(column.family, column.lookup_type))
-    )
-    given = {"texts": exp.Placeholder(this="texts"), "typed": readable, "wider": wider}
-    return sql.query("hierarchy/typed", values=given)
 
 
 @dataclass(frozen=True)

@@ -13,25 +13,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.open_source import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import require_tree
-from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.given import make_hierarchy, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import lookup_statement
 from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.report import Shape, shape_of_hierarchy, shape_of_relation, shape_of_rows
+from kanon_sql.hierarchy.report import Shape, rows_query, shape_of_hierarchy, shape_of_relation, shape_of_rows
 from kanon_sql.hierarchy.spec import FileRule, GivenHierarchies, as_given, parse_rule
-from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from sqlglot import exp
 
     from kanon_sql.engine.base import Engine, Logged
     from kanon_sql.hierarchy.lookup_relation import StoredHierarchy
@@ -63,22 +61,10 @@ def export_hierarchy(
 ) -> Shape:
     """Write a hierarchy to a CSV file as ARX reads it.
 
-    Args:
-        source: what holds the column, as for ``anonymize``; without a column, a hierarchy file or ``ready:NAME``.
-        table: the table in a database.
-        out: the file, whose name ends in .csv.
-        column: the column.
-        hierarchy: its rule, its file, a mapping or a data frame; by default the one in the database, else a chosen one.
-        null: what stands for NULL; ARX takes the word NULL for a missing value.
-        replace: whether a file that is there may be replaced.
-
-    Returns:
-        What was written, in numbers.
-
-    Raises:
-        UsageError: the file is there, or is no CSV file; or there is no such column.
-        HierarchyError: there is no such hierarchy, it is no tree, or has an empty label.
-        SourceError: something cannot be read or written.
+    ``source`` and ``table`` are as for ``anonymize``; without a ``column``, the source is a hierarchy file or
+    ``ready:NAME``. ``hierarchy`` is a rule, a file, a mapping or a data frame; by default the one in the database, else
+    a chosen one. ``null`` stands for NULL: ARX takes the word NULL for a missing value. ``replace`` a file of the name.
+    Returns what was written, in numbers.
     """
     path = Path(out)
     check_csv_target(path, replace=replace)
@@ -105,8 +91,7 @@ def file_as_arx(name: str, null: str) -> tuple[Shape, str]:
         raise UsageError(f"{name} has no values of its own: give the table, and COLUMN={name}.")
     title = rule.path.stem
     read = rule.read(title)
-    rows: Iterator[Sequence[str | None]] = zip(read.values, *read.levels, strict=True)
-    return shape_of_rows(read, rule, title), arx_text(rows, null)
+    return shape_of_rows(read, rule, title), arx_text(read.rows, null)
 
 
 @contextmanager
@@ -135,7 +120,7 @@ def _stored(engine: Engine, kept: StoredHierarchy) -> Exportable:
     kept.require_levels()
     require_tree(engine, kept.relation, kept.height, kept.column, kept.origin)
     shape = shape_of_relation(engine, kept.relation, kept.height, kept.column, kept.origin)
-    return Exportable(engine, _arx_query(kept.relation, kept.height), shape)
+    return Exportable(engine, rows_query(kept.relation, kept.height, as_text=True), shape)
 
 
 def _made(opened: Source, name: str, rule: Given | None) -> Exportable:
@@ -147,19 +132,11 @@ def _made(opened: Source, name: str, rule: Given | None) -> Exportable:
         note = "no hierarchy was given, and this one was chosen, as kanon init would"
         shape = replace(shape, notes=(*shape.notes, note))
     statements = (*opened.setup, lookup_statement(opened.engine, hierarchy))
-    return Exportable(opened.engine, _arx_query(hierarchy.relation, hierarchy.height), shape, statements)
+    return Exportable(opened.engine, rows_query(hierarchy.relation, hierarchy.height, as_text=True), shape, statements)
 
 
 _NEEDS_QUOTES = set('";\r\n')
 _BEGINS_ANOTHER_FORMAT = ("[", "{", "<", "\ufeff")
-
-
-def _arx_query(relation: exp.Table, height: int) -> exp.Select:
-    """Return the query of the rows of a lookup relation, the values as text, in the order of the values."""
-    value = sql.cast(sql.column(VALUE, relation.name), "VARCHAR")
-    levels = [sql.column(level_name(level)) for level in range(1, height + 1)]
-    order = exp.Ordered(this=sql.column(VALUE, relation.name), nulls_first=True)
-    return exp.select(sql.named(value, VALUE), *levels).from_(relation.copy()).order_by(order)
 
 
 def arx_text(rows: Iterable[Sequence[str | None]], null: str = "") -> str:

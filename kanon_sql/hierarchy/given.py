@@ -11,7 +11,6 @@ like any other. Where a file gives it no row, it gets one that goes to the root 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import replace
 from itertools import count
@@ -19,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import bounds_of, find_column
+from kanon_sql.engine.base import find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
 from kanon_sql.hierarchy.build import column_facts
-from kanon_sql.hierarchy.check import require_counts, require_tree, typed_query
+from kanon_sql.hierarchy.check import require_counts, require_tree
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.lookup_relation import (
@@ -34,8 +33,8 @@ from kanon_sql.hierarchy.lookup_relation import (
     load_paths,
     reading,
 )
-from kanon_sql.hierarchy.rules import FlatRule
-from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefix_values, prefixed_query, require_prefixes
+from kanon_sql.hierarchy.rules import FlatRule, ListedRule
+from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.spec import FileRule, FromFile, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import folded
@@ -63,25 +62,24 @@ def stored_hierarchies(engine: Engine) -> dict[str, StoredHierarchy]:
     """Return the hierarchies in schema ``kanon``, by the folded name of their column."""
     found = {}
     for name, origin, columns in engine.rows(sql.statement("hierarchy/stored"), "hierarchies in the database"):
-        column = str(name).removeprefix(_PREFIX)
+        column, names = str(name).removeprefix(_PREFIX), set(map(folded, columns))
+        height = next(level for level in count(1) if level_name(level) not in names) - 1 if VALUE in names else 0
         found[folded(column)] = StoredHierarchy(
-            column, sql.relation(name, SCHEMA), _height(columns), origin or f"{SCHEMA}.{name}"
+            column, sql.relation(name, SCHEMA), height, origin or f"{SCHEMA}.{name}"
         )
     return found
 
 
-def _height(columns: list[str]) -> int:
-    """Return how many levels a table with these columns has; 0 if it is no lookup relation at all."""
-    names = {folded(column) for column in columns}
-    if VALUE not in names:
-        return 0
-    return next(level for level in count(1) if level_name(level) not in names) - 1
+def store_statements(hierarchy: Hierarchy, query: exp.Query | None = None, *, replace: bool) -> list[exp.Expr]:
+    """Return the statements that keep a hierarchy with its codes in the database; its origin becomes a comment.
 
-
-def store_statements(hierarchy: Hierarchy, *, replace: bool) -> list[exp.Expr]:
-    """Return the statements that keep a hierarchy with its codes in the database; its origin becomes a comment."""
-    query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
-    return _kept_statements(hierarchy, query, replace=replace)
+    ``query`` is of the rows as they are kept, if they are carried elsewhere.
+    """
+    table = sql.relation(f"{_PREFIX}{hierarchy.column.name}", SCHEMA)
+    schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
+    create = sql.create_table(table, query or coded_query(hierarchy.relation, hierarchy.height, hierarchy.words))
+    comment = exp.Comment(this=table.copy(), kind="TABLE", expression=sql.literal(hierarchy.origin))
+    return [schema, *([sql.drop(table)] if replace else []), create, comment]
 
 
 def keep_hierarchy(source: Source, hierarchy: Hierarchy, *, replace: bool) -> None:
@@ -90,16 +88,8 @@ def keep_hierarchy(source: Source, hierarchy: Hierarchy, *, replace: bool) -> No
     query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
     typed = {VALUE: sql.column(hierarchy.column.name, "source")}
     kept = source.engine.carried(query, source.relation, typed, title)
-    for statement in _kept_statements(hierarchy, kept, replace=replace):
+    for statement in store_statements(hierarchy, kept, replace=replace):
         source.holder.run(statement, title)
-
-
-def _kept_statements(hierarchy: Hierarchy, query: exp.Query, *, replace: bool) -> list[exp.Expr]:
-    table = sql.relation(f"{_PREFIX}{hierarchy.column.name}", SCHEMA)
-    schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
-    create = sql.create_table(table, query)
-    comment = exp.Comment(this=table.copy(), kind="TABLE", expression=sql.literal(hierarchy.origin))
-    return [schema, *([sql.drop(table)] if replace else []), create, comment]
 
 
 def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: GivenHierarchies) -> list[Column]:
@@ -115,27 +105,22 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: GivenHie
     engine = source.engine
     given = given_rules(source, columns, policy)
     stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
-    kept = {
-        column.name: stored[folded(column.name)]
-        for column in columns
-        if column.name not in given and folded(column.name) in stored
-    }
-    left = [column for column in columns if column.name not in given and column.name not in kept]
+    kept = {column: stored.get(folded(column.name)) for column in columns if column.name not in given}
     rules = dict(given)
-    if left:
+    if left := [column for column, own in kept.items() if own is None]:
         from kanon_sql.hierarchy.suggest import chosen_rules
 
         rules |= chosen_rules(source, left)
-    built = {
-        column: rule
+    built = [
+        (column, rule)
         for column in columns
         if (rule := rules.get(column.name)) is not None and not isinstance(rule, FromFile)
-    }
-    facts = column_facts(engine, source.tuples, list(built.items()))
+    ]
+    facts = column_facts(engine, source.tuples, built)
 
     def make(column: Column) -> Hierarchy:
-        if column.name in kept:
-            return _use_stored(engine, column, kept[column.name])
+        if (own := kept.get(column)) is not None:
+            return _use_stored(engine, column, own)
         rule = rules[column.name]
         chosen = column.name not in given
         if isinstance(rule, FromFile):
@@ -174,7 +159,7 @@ def hierarchy_files(directory: Path) -> list[Path]:
 
 def notes_on_unused(directory: Path | None, rules: Iterable[Rule | None]) -> list[str]:
     """Return a note if a directory has files that no rule reads."""
-    used = {rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)}
+    used = {rule.path for rule in rules if isinstance(rule, ListedRule)}
     files = [] if directory is None else hierarchy_files(directory)
     unused = [path.name for path in files if path not in used]
     names = "<column>.csv, <column>.txt, *_hierarchy_<column>.csv or *_hierarchy_<column>.txt"
@@ -186,10 +171,9 @@ def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]
     if not directory.is_dir():
         raise HierarchyError(f"There is no directory {directory} with hierarchies.")
     rules = {}
-    files = hierarchy_files(directory)
     for column in columns:
         name = folded(column.name)
-        stems = {path: folded(path.stem) for path in files}
+        stems = {path: folded(path.stem) for path in hierarchy_files(directory)}
         found = [path for path, stem in stems.items() if stem == name or stem.endswith(f"_hierarchy_{name}")]
         if len(found) > 1:
             raise HierarchyError(
@@ -237,14 +221,16 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: From
     if isinstance(rule, PrefixRule):
         return _load_prefixed(engine, source, column, rule)
     rows = rule.read(column.name)
-    order, notes = _in_order(rows.values), rows.notes
-    if column.lookup_type != "VARCHAR":
+    values, paths, notes = rows.values, rows.paths, rows.notes
+    if column.lookup_type == "VARCHAR":  # NULL, then by code points, as DuckDB orders them
+        keys = ["" if value is None else f"\0{value}" for value in values]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+    else:
         order, beyond = _in_typed_order(engine, column, rows, str(rule))
         if beyond:
             left_out = "1 value is" if beyond == 1 else f"{beyond:,} values are"
             notes = (*notes, f"{left_out} beyond what {column.type} can hold, and left out")
-    values, path_of = [rows.values[row] for row in order], [rows.path_of[row] for row in order]
-    paths = rows.paths
+    values, path_of = [values[row] for row in order], [rows.path_of[row] for row in order]
     if None not in values[:1]:  # NULL goes to the root, unless the file says otherwise
         at_root = (rows.root,) * rows.height
         paths = paths if at_root in paths else [*paths, at_root]
@@ -255,11 +241,8 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: From
     return Hierarchy(column, rows.height, relation, coded.words, rows.root, str(rule), format=rows.format, notes=notes)
 
 
-def _in_order(values: Sequence[str | None]) -> list[int]:
-    """Return the places of texts in their order, NULL before all others: by code points, as DuckDB orders them."""
-    order = [row for row, value in enumerate(values) if value is not None]
-    order.sort(key=values.__getitem__)  # type: ignore[arg-type]  # none of them is None
-    return order if len(order) == len(values) else [values.index(None), *order]
+_WIDER = {"integer": "DOUBLE", "decimal": "DOUBLE", "float": "DOUBLE", "date": "TIMESTAMP", "timestamp": "TIMESTAMP"}
+"""For each family of types, one that holds what its types with a narrower range do not."""
 
 
 def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, origin: str) -> tuple[list[int], int]:
@@ -267,12 +250,17 @@ def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, origin:
 
     Values that the type cannot hold have no row: no row of the table can have them.
     """
-    if (order := _in_order_of_integers(column, rows.values)) is not None:
-        return order, 0
     title = f"type of the values in the hierarchy of {column.name}"
+    readable, wider = (
+        exp.TryCast(this=sql.column("text"), to=exp.DataType.build(kind, dialect="duckdb"))
+        for kind in (column.lookup_type, _WIDER.get(column.family, column.lookup_type))
+    )
+    typed = {"texts": exp.Placeholder(this="texts"), "typed": readable, "wider": wider}
     ranks: dict[int, int] = {}
     unreadable, beyond = 0, 0
-    for place, rank, is_of_kind in engine.rows(typed_query(column), title, {"texts": rows.values}):
+    for place, rank, is_of_kind in engine.rows(
+        sql.query("hierarchy/typed", values=typed), title, {"texts": rows.values}
+    ):
         if rank is not None:
             ranks[place - 1] = rank
         elif rows.values[place - 1] is None:
@@ -292,30 +280,6 @@ def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, origin:
     return sorted(ranks, key=ranks.__getitem__), beyond
 
 
-_AS_WRITTEN = re.compile(r"0|-?[1-9][0-9]{0,38}")
-
-
-def _in_order_of_integers(column: Column, values: Sequence[str | None]) -> list[int] | None:
-    """Return the places of whole numbers in their order, NULL before all others, without a statement.
-
-    None if that needs DuckDB: of another type, or a value is written in another way than DuckDB writes it, twice, or
-    beyond what the type can hold.
-    """
-    bounds = bounds_of(column) if column.family == "integer" else None
-    if bounds is None:
-        return None
-    least, most = map(int, bounds)
-    numbers: list[int] = []
-    for value in values:
-        if value is None:
-            numbers.append(least - 1)
-        elif _AS_WRITTEN.fullmatch(value) and least <= int(value) <= most:
-            numbers.append(int(value))
-        else:
-            return None
-    return sorted(range(len(numbers)), key=numbers.__getitem__) if len(set(numbers)) == len(numbers) else None
-
-
 def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
     """Return a hierarchy of the values of a column, each with the levels that a file gives to its first characters.
 
@@ -324,9 +288,11 @@ def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Pref
     rows = read_hierarchy(rule.path, column.name)
     require_prefixes(rule, rows, column)
     prefixes = engine.temporary_name(f"kanon_prefixes_{column.name}")
-    engine.load(prefixes, prefix_columns(rows), "load a hierarchy")
+    columns = prefix_columns(rows)
+    engine.load(prefixes, columns, "load a hierarchy")
     query = prefixed_query(rule, rows, column, source, sql.aliased(prefixes, "prefixes"))
-    definition = prefixed_query(rule, rows, column, source, prefix_values(rows))
+    written = sql.values("prefixes", list(columns), zip(*columns.values(), strict=True))
+    definition = prefixed_query(rule, rows, column, source, written)
     hierarchy = _coded(engine, column, query, rows.root, str(rule))
     engine.run(sql.drop(prefixes), "drop the rows of the file")
     return replace(hierarchy, definition=definition)

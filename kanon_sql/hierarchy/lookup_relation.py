@@ -173,10 +173,7 @@ class CodedPaths:
 def coded_paths(values: Sequence[str | None], paths: Sequence[tuple[str, ...]], path_of: Sequence[int]) -> CodedPaths:
     """Return the codes of a tree, as ``coded_query`` makes them.
 
-    Args:
-        values: all values, in their order; one of them is NULL, the first.
-        paths: the different paths of the tree; one may have no value.
-        path_of: for each value, the number of its path.
+    ``values`` are in their order, the first is NULL; ``path_of`` has for each of them the number of its path.
     """
     members: dict[int, list[str | None]] = {}
     for value, number in zip(values, path_of, strict=True):

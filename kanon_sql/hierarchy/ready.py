@@ -52,10 +52,6 @@ def ready_made(name: str) -> ReadyMade:
     return known[name]
 
 
-def ready_made_names() -> list[str]:
-    return list(catalogue())
-
-
 @cache
 def catalogue() -> dict[str, ReadyMade]:
     import tomllib

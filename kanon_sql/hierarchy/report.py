@@ -22,7 +22,6 @@ from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.formats.rows import HierarchyRows
@@ -56,20 +55,16 @@ class Shape:
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a hierarchy fits a column."""
+    """Whether a hierarchy fits a column; a number is None if the hierarchy could not be read."""
 
     column: str
     origin: str
-    height: int | None  # its levels; None if it could not be read
-    values_missing: int | None  # distinct values of the column without a row; None if it could not be read
-    rows_missing: int | None  # rows of the table with such a value; None if it could not be read
-    problem: str | None  # what is wrong and what to do; None if it fits
+    height: int | None = None  # its levels
+    values_missing: int | None = None  # distinct values of the column without a row
+    rows_missing: int | None = None  # rows of the table with such a value
+    problem: str | None = None  # what is wrong and what to do; None if it fits
     format: str | None = None
     notes: tuple[str, ...] = ()
-
-
-def shape_of_file(path: Path, name: str) -> Shape:
-    return shape_of_rows(read_hierarchy(path, name), FileRule(path), name)
 
 
 def shape_of_rows(rows: HierarchyRows, rule: FileRule, name: str) -> Shape:
@@ -97,46 +92,32 @@ def shape_of_hierarchy(engine: Engine, made: Hierarchy) -> Shape:
 def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Callable[[], Hierarchy]) -> Fit:
     """Return the fit of the hierarchy that ``make`` reads or builds: it is a tree with a row for every value."""
     try:
-        hierarchy = make()
+        made = make()
     except HierarchyError as error:
-        return Fit(column.name, origin, None, None, None, str(error))
-    missing = count_missing(engine, source, hierarchy)
-    return Fit(
-        column.name,
-        hierarchy.origin,
-        hierarchy.height,
-        missing.values,
-        missing.rows,
-        missing.message,
-        hierarchy.format,
-        hierarchy.notes,
-    )
+        return Fit(column.name, origin, problem=str(error))
+    missing = count_missing(engine, source, made)
+    counts = (missing.values, missing.rows, missing.message)
+    return Fit(column.name, made.origin, made.height, *counts, made.format, made.notes)
 
 
-def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Select:
+def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
     """Return the query that lists the values a hierarchy has no row for, the most frequent first."""
-    value = sql.column(column.name, "source")
-    n = unused_name("rows_missing", [column.name])
-    known = exp.select("1").from_(lookup.copy()).where(sql.same(sql.column(VALUE, lookup.name), value.copy()))
-    return (
-        exp.select(value, sql.named(sql.count_rows(), n))
-        .from_(sql.aliased(source, "source"))
-        .where(exp.Exists(this=known).not_())
-        .group_by(value.copy())
-        .order_by(exp.Ordered(this=sql.column(n), desc=True))
+    return sql.query(
+        "hierarchy/missing_values",
+        values={"value": sql.column(column.name, "source")},
+        tables={"source": source, "lookup": lookup},
+        names={"rows_missing": unused_name("rows_missing", [column.name])},
     )
 
 
-def rows_query(relation: exp.Table, height: int, limit: int | None) -> exp.Select:
-    query = (
-        exp.select(*levels_columns(height))
-        .from_(relation.copy())
-        .order_by(exp.Ordered(this=sql.column(VALUE), nulls_first=True))
-    )
+def rows_query(relation: exp.Table, height: int, limit: int | None = None, *, as_text: bool = False) -> exp.Select:
+    """Return the query of the rows of a lookup relation, in the order of the values; maybe with these as text."""
+    _, *levels = levels_columns(height)
+    value: exp.Expr = sql.column(VALUE, relation.name)
+    shown = sql.named(sql.cast(value, "VARCHAR"), VALUE) if as_text else value
+    query = exp.select(shown, *levels).from_(relation.copy())
+    query = query.order_by(exp.Ordered(this=value.copy(), nulls_first=True))
     return query if limit is None else query.limit(limit)
-
-
-Row = tuple[str | None, ...]
 
 
 def ready_shape(ready: ReadyMade) -> Shape:
@@ -149,12 +130,11 @@ def ready_shape(ready: ReadyMade) -> Shape:
     return Shape(name, len(labels), len(rows), labels, name, by_prefix=bool(ready.prefix))
 
 
-def ready_rows(ready: ReadyMade) -> list[Row]:
+def ready_rows(ready: ReadyMade) -> list[tuple[str | None, ...]]:
     """Return the rows of a ready-made hierarchy: value, levels, root. Of a rule: those of its examples."""
     if ready.path is None:
         return _of_examples(ready)
-    read = read_hierarchy(ready.path, ready.name)
-    rows = list(zip(read.values, *read.levels, strict=True))
+    rows = read_hierarchy(ready.path, ready.name).rows
     if not ready.prefix or ready.hide:
         return rows
     return [(value, *(compared(value or "")[:length] for length in ready.prefix), *labels) for value, *labels in rows]
@@ -166,7 +146,7 @@ def _rule_of(ready: ReadyMade) -> BuiltRule:
     return rule
 
 
-def _of_examples(ready: ReadyMade) -> list[Row]:
+def _of_examples(ready: ReadyMade) -> list[tuple[str | None, ...]]:
     """Return what a rule does to the examples of the catalogue; no table of a user is read."""
     kind = {int: "INTEGER", str: "VARCHAR"}.get(type(ready.examples[0]), "DATE")
     with DuckDBEngine.in_memory() as engine:

@@ -1,40 +1,14 @@
-"""How a hierarchy is specified: a file, levels from Python, or a rule that builds one from the data.
+"""How a hierarchy is specified: a file, levels from Python, or a rule; docs/hierarchies.md lists what rules there are.
 
-age.csv                              a file, in any of the formats of docs/hierarchies.md
-ready:us_state                       a hierarchy that comes with kanon-sql
-prefix:3:codes.csv                   a file that is looked up by the first 3 characters of a value: E11.9 -> E11 -> ...
-prefix:3,2:provinces.csv             ... by the first 2, with the first 3 as a level below
-prefix:3:hide:areas.csv              ... and the 3 characters themselves are no level
-intervals:5,10,20                    numeric intervals of these widths, aligned to multiples of the width
-intervals:5,10:bottom=18:top=90      ... with everything below 18 and from 90 on in one label each
-intervals:5,10:origin=18             ... aligned so that one interval begins at 18
-intervals:5,10:labels=brackets       ... written [20, 25), not 20-24 (dashes); without it, as the values require
-mask   mask:left   mask:right:1,3,5  characters replaced by *, one more at each level or as many as listed
-mask:right:1,3,5:length=7            ... of texts of up to 7 characters, whatever the longest value is
-cut:2,3   cut:2,3,letters            the last characters left out, then all after the first letters: SW1A1, SW1A, SW
-date:month,quarter,year,decade       dates truncated to these units; also day and week
-round:1,2,3                          numbers rounded to tens, hundreds, thousands
-truncate:1,2                         numbers cut to tens, hundreds, towards zero: 42, 4, 25 become 40, 0, 20
-steps   steps:from=100               numbers in steps of 1, 2 and 5, then of powers of ten, then of a hundred; they
-                                     take labels=dashes or labels=brackets, as intervals do
-quantiles:16,8,4                     numbers in so many groups of about equal counts: the data say the bounds
-prefixes   prefixes:3,1              texts by their first characters: as many as listed, or as the data ask for
-flat                                 the value itself, or *
+age.csv                           a file, in any of the formats of docs/hierarchies.md
+ready:us_state                    a hierarchy that comes with kanon-sql
+prefix:3,2:hide:provinces.csv     a file that is looked up by the first characters of a value
+intervals:5,10:bottom=18:top=90   a rule, with its settings
 
-The same as a table of kanon.toml, which ``rule_text`` writes as such a text:
+A rule can be a table of kanon.toml, which ``rule_text`` writes as such a text:
 
-age = { intervals = [5, 10, 20], top = 90 }     # also bottom, origin, labels
-zip = { mask = "right", counts = [1, 2, 4] }    # also length
-postcode = { cut = [2, 3], letters = true }
-birth = { date = ["month", "year"] }
-income = { round = [2, 3] }                     # or truncate = [2, 3]
-cost = { steps = true, from = 100 }             # also labels
-height = { quantiles = [16, 8, 4] }
-code = { prefixes = [3, 1] }                    # or true: as the data require
-sex = { flat = true }
-country = { ready = "country" }
-job = { file = "jobs.csv" }
-area = { file = "areas.csv", prefix = 3 }       # or [3, 2]; hide = true: the prefix itself is no level
+age = { intervals = [5, 10], bottom = 18, top = 90 }
+area = { file = "provinces.csv", prefix = [3, 2], hide = true }
 """
 
 from __future__ import annotations
@@ -51,13 +25,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy, read_lines
 from kanon_sql.hierarchy.formats.levels import lines_of
-from kanon_sql.hierarchy.ready import READY, ready_made
-from kanon_sql.hierarchy.rules import BuiltRule, FlatRule, RuleError, joined, require, seen_from_here
+from kanon_sql.hierarchy.ready import ready_made
+from kanon_sql.hierarchy.rules import BuiltRule, FlatRule, ListedRule, RuleError, joined, require
 from kanon_sql.hierarchy.rules.bounds import QuantileRule, StepRule
 from kanon_sql.hierarchy.rules.dates import DateRule
 from kanon_sql.hierarchy.rules.intervals import IntervalRule, RoundRule
 from kanon_sql.hierarchy.rules.texts import CutRule, MaskRule, PrefixesRule, PrefixRule
-from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from kanon_sql.hierarchy.formats.rows import HierarchyRows, Line
@@ -73,20 +46,7 @@ _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class FileRule:
-    path: Path
-
-    def __str__(self) -> str:
-        if self.path.parent == data_directory("hierarchies"):
-            return f"{READY}{self.path.stem}"
-        return self.with_path(seen_from_here(self.path))
-
-    def absolute(self) -> str:
-        return self.with_path(str(self.path.absolute()))
-
-    def with_path(self, path: str) -> str:
-        return path
-
+class FileRule(ListedRule):
     def read(self, column: str) -> HierarchyRows:
         return read_hierarchy(self.path, column)
 
@@ -126,17 +86,11 @@ def all_given(hierarchies: Mapping[str, Any]) -> dict[str, Given]:
 
 @dataclass(frozen=True, kw_only=True)
 class GivenHierarchies:
-    """Hierarchies that are given for the columns of a table.
+    """Hierarchies that are given for the columns of a table."""
 
-    Attributes:
-        hierarchies: by column, its rule or file; or, from Python, a mapping or a data frame.
-        hierarchy_directory: has files for columns without one.
-        directory: where relative paths start from.
-    """
-
-    hierarchies: Mapping[str, Given] = field(default_factory=dict)
-    hierarchy_directory: Path | None = None
-    directory: Path = field(default_factory=Path, compare=False)
+    hierarchies: Mapping[str, Given] = field(default_factory=dict)  # by column
+    hierarchy_directory: Path | None = None  # has files for columns without one
+    directory: Path = field(default_factory=Path, compare=False)  # where relative paths start from
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
@@ -181,12 +135,11 @@ def parse_rule(text: Given, relative_to: Path | None = None) -> Rule:
 
 def _ready(parts: list[str]) -> Rule:
     require(len(parts) == 1, "ready needs a name, as in ready:us_state")
-    (name,) = parts
-    ready = ready_made(name)
+    ready = ready_made(parts[0])
     if ready.path is None:
         return parse_rule(ready.rule or "")
     if ready.prefix:
-        return PrefixRule(ready.path, ready.prefix, ready.hide, ready.values, name)
+        return PrefixRule(ready.path, ready.prefix, ready.hide, ready.values)
     return FileRule(ready.path)
 
 

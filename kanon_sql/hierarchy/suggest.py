@@ -54,13 +54,6 @@ def _known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
     return [(name, value, label) for name, entry in sorted(wanted.items()) for value, label in _file_values(entry)]
 
 
-def _known_statement(known: exp.Table, entries: Iterable[ReadyMade]) -> exp.Create:
-    """Return the statement that makes the table of ready-made values, for a script."""
-    values = sql.values("known", list(_KNOWN), _known_rows(entries))
-    query = exp.select(*(sql.column(name) for name in _KNOWN)).from_(values)
-    return sql.create_table(known.copy(), query, temporary=True)
-
-
 def _ready_coverage_query(
     source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
 ) -> exp.Query:
@@ -130,29 +123,17 @@ _SECOND_KIND, _AFTER, _WEAK = 0.1, 0.3, 0.05
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A hierarchy that would fit a column.
+    """A hierarchy that would fit a column."""
 
-    Attributes:
-        rule: how to ask for it: ``--hierarchy COLUMN=RULE``.
-        title: what it is.
-        covers: whether it has every value of the column. NULL goes to the root in any case.
-        values_missing: distinct values of the column that it does not have.
-        rows_missing: rows of the table with such a value.
-        distinct: distinct values of the column, NULL not counted; None if not counted.
-        by_name: whether the name of the column speaks for it.
-        reason: why it is suggested.
-        score: how much speaks for it; the rule that the type gives has 0.
-    """
-
-    rule: str
+    rule: str  # how to ask for it: ``--hierarchy COLUMN=RULE``
     title: str
-    covers: bool
-    values_missing: int
-    rows_missing: int
-    distinct: int | None
-    by_name: bool
+    covers: bool  # whether it has every value of the column; NULL goes to the root in any case
+    values_missing: int  # distinct values of the column that it does not have
+    rows_missing: int  # rows of the table with such a value
+    distinct: int | None  # distinct values of the column, NULL not counted; None if not counted
+    by_name: bool  # whether the name of the column speaks for it
     reason: str
-    score: float
+    score: float  # how much speaks for it; the rule that the type gives has 0
 
     def summary(self) -> dict[str, Any]:
         """Return the suggestion as plain values."""
@@ -167,14 +148,8 @@ def suggest_hierarchies(
 ) -> dict[str, tuple[Suggestion, ...]]:
     """Return for each column the hierarchies that would fit it, best first. Nothing is changed.
 
-    Args:
-        source: as for ``anonymize``.
-        table: the table in a database.
-        columns: those to look at; without them all but those whose names say that they identify a person.
-
-    Raises:
-        UsageError: there is no such column.
-        SourceError: the source cannot be read.
+    ``source`` and ``table`` are as for ``anonymize``. Without ``columns``, all are looked at but those whose names say
+    that they identify a person.
     """
     opened = open_source(source, table)
     with opened.engine:
@@ -205,8 +180,6 @@ def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
 
 
 def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
-    if not columns:
-        return {}
     facts = column_facts(source.engine, source.relation, [(column, None) for column in columns])
     found = _suggestions_in(source, columns, facts, to_choose=True)
     chosen: dict[str, Rule] = {}
@@ -242,34 +215,34 @@ def _suggestions_in(
 
 def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp.Expr]:
     """Return the statements that ``suggestions_for`` runs; the values of ready-made hierarchies stand in the first."""
-    known = sql.relation("kanon_ready")
-    fitting_entries = _candidates(columns)
-    entries = list(chain.from_iterable(fitting_entries.values()))
-    facts = facts_query(source.relation, [(column, None) for column in columns])
-    return [
-        *source.setup,
-        *([_known_statement(known, entries)] if _known_rows(entries) else []),
-        *([facts] if facts is not None else []),
-        *(
-            _ready_coverage_query(source.relation, column, fitting, known)
-            for column, fitting in fitting_entries.items()
-        ),
-    ]
+    known, candidates = sql.relation("kanon_ready"), _candidates(columns)
+    statements = list(source.setup)
+    if rows := _known_rows(chain.from_iterable(candidates.values())):
+        query = exp.select(*map(sql.column, _KNOWN)).from_(sql.values("known", list(_KNOWN), rows))
+        statements.append(sql.create_table(known.copy(), query, temporary=True))
+    if (facts := facts_query(source.relation, [(column, None) for column in columns])) is not None:
+        statements.append(facts)
+    queries = (_ready_coverage_query(source.relation, column, fitting, known) for column, fitting in candidates.items())
+    return [*statements, *queries]
 
 
 def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
-    """Return the ready-made hierarchies that columns may have, by their types and names."""
-    fitting = {
-        column: [entry for entry in catalogue().values() if _fits_type(entry, column) and _may_fit(entry, column)]
-        for column in columns
-    }
-    return {column: entries for column, entries in fitting.items() if entries}
+    """Return the ready-made hierarchies that columns may have: by their type, and their name.
 
-
-def _may_fit(entry: ReadyMade, column: Column) -> bool:
-    """Return True if the name of a column agrees, or says nothing and the values say enough."""
-    says_enough = entry.path is not None and not entry.weak
-    return bool(_kinds_shared(entry, column)) or (says_enough and not kinds_of_name(column.name))
+    The name agrees, or says nothing and the values say enough.
+    """
+    fitting = {}
+    for column in columns:
+        nameless = not kinds_of_name(column.name)
+        entries = [
+            entry
+            for entry in catalogue().values()
+            if _fits_type(entry, column)
+            and (_kinds_shared(entry, column) or (nameless and entry.path is not None and not entry.weak))
+        ]
+        if entries:
+            fitting[column] = entries
+    return fitting
 
 
 def _ready_made(column: Column, entries: Sequence[ReadyMade], covered: dict[str, _Present]) -> list[Suggestion]:
@@ -279,15 +252,12 @@ def _ready_made(column: Column, entries: Sequence[ReadyMade], covered: dict[str,
         had = present if by_rule else covered.get(entry.name, _Present(0, 0))
         kinds = _kinds_shared(entry, column)
         share = had.values / present.values if present.values else 1.0
-        enough = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME and not _is_no_help(entry, had)
+        # No help is one that gives all values the same label at once, where it has more labels than the root.
+        helps = had.labels != 1 or len({label for _, label in _file_values(entry)}) == 1
+        enough = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME and helps
         if share >= _SHARE_WITH_NAME if kinds else enough:
             found.append(_suggestion(entry, column, present, had, kinds))
     return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.rule))
-
-
-def _is_no_help(entry: ReadyMade, had: _Present) -> bool:
-    """Return True if an entry gives all values the same label at once, where it has more labels than the root."""
-    return had.labels == 1 and len({label for _, label in _file_values(entry)}) > 1
 
 
 def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:

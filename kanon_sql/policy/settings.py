@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kanon_sql.engine.files import relative_path
 from kanon_sql.errors import PolicyError, UsageError, did_you_mean
-from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.rules import ListedRule
+from kanon_sql.hierarchy.spec import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -225,8 +224,10 @@ def moved_rules(rules: Mapping[str, Given], old: Path, new: Path) -> dict[str, s
 
 def _moved(rule: Given, old: Path, new: Path) -> str:
     parsed = parse_rule(rule, old)
-    if not isinstance(parsed, FileRule | PrefixRule) or str(rule).startswith(READY):
+    if not isinstance(parsed, ListedRule):
         return str(rule)
+    if parsed.is_ready_made:
+        return str(parsed)
     path = relative_path(Path(parsed.path), new)
     # A file may be called like a rule: ./flat is the file.
     return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
@@ -235,5 +236,4 @@ def _moved(rule: Given, old: Path, new: Path) -> str:
 def rule_from_anywhere(rule: str) -> str:
     """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
     parsed = parse_rule(rule)
-    ready = rule.startswith(READY)  # a saved policy must not name a file inside this installation
-    return parsed.absolute() if isinstance(parsed, FileRule | PrefixRule) and not ready else rule
+    return parsed.absolute() if isinstance(parsed, ListedRule) else rule

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import pairwise
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -236,7 +237,7 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
             _require_room(source, ruled)
     return PublishedRules(
         columns=columns,
-        view=(engine.temporary_name if source.warehouse is None else source.warehouse.unused_view)("kanon_ruled"),
+        view=_unused_view(source),
         origin=source.relation,
         taken=columns_read(source.columns, roles),
         entity=roles.entity,
@@ -252,6 +253,13 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
             if shifts and column.family in {"date", "timestamp"} and column not in [ruled.column for ruled in columns]
         ),
     )
+
+
+def _unused_view(source: Source) -> exp.Table:
+    """Return a name of a temporary view that nothing has, or hides: relations may come and go in a warehouse."""
+    if source.warehouse is None:
+        return source.engine.temporary_name("kanon_ruled")
+    return sql.relation(f"kanon_ruled_{token_hex(8)}", source.warehouse.temporary_schema)
 
 
 def refuse_in_warehouse(source: Source, policy: Policy) -> None:

@@ -40,7 +40,7 @@ from kanon_sql.policy.gate import Finding, pass_before
 from kanon_sql.policy.levels import allowed_nodes
 from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
-from kanon_sql.search.prepare_in_warehouse import frequency_in_warehouse, require_in_warehouse, values_in_warehouse
+from kanon_sql.search.prepare_in_warehouse import coded_in_warehouse, require_in_warehouse
 from kanon_sql.search.problem import Problem, SharedTests
 from kanon_sql.sql import build as sql
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.classes.frequency import SensitiveColumn
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
@@ -117,7 +117,7 @@ class Prepared:
 def by_rows(prepared: Prepared, policy: Policy, progress: Listener = silent) -> Prepared:
     """Return a table that was prepared, with rows counted by its quasi-identifiers alone: itself, if it is that."""
     frequency = prepared.frequency
-    if policy.search_on == "workbench" and not frequency.counts_people and not frequency.sensitive:
+    if frequency.engine is prepared.source.engine and not frequency.counts_people and not frequency.sensitive:
         return prepared
     return prepare_source(prepared.source, policy.of_rows(), progress)
 
@@ -166,9 +166,9 @@ class _Preparing:
         require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
 
     @property
-    def is_there(self) -> bool:
-        """Whether the search is in the warehouse that has the table."""
-        return self.policy.search_on == "warehouse"
+    def engine(self) -> Engine:
+        """The engine of the search: the workbench, or the warehouse that keeps the tuples of the table."""
+        return self.source.engine.engine_of(self.source.relation)
 
     def pass_gate(self) -> None:
         source, policy, roles = self.source, self.policy, self.roles
@@ -177,15 +177,17 @@ class _Preparing:
         if policy.population is not None:
             self.everybody = open_population(source, policy.population_path, roles.quasi_identifiers)
             self.everybody.bring(roles.quasi_identifiers)
-        if self.is_there:
+        if policy.search_on == "warehouse":
             require_in_warehouse(source, policy)
+            source.workbench.search_there(source.relation)
 
-    def fetch_values(self) -> None:
-        self.known = values_in_warehouse(self.source, self.roles.quasi_identifiers)
-
-    def fetch_tuples(self) -> None:
-        columns = (*self.roles.quasi_identifiers, *_columns_of(self.about, self.roles))
-        self.source.bring(columns, self.roles.entity)
+    def fetch(self) -> None:
+        """Fetch distinct tuples, or, if these stay in the warehouse, the values of each column by itself."""
+        source, columns = self.source, self.roles.quasi_identifiers
+        if self.engine is source.engine:
+            source.bring((*columns, *_columns_of(self.about, self.roles)), self.roles.entity)
+        else:
+            self.known = replace(source, relation=source.workbench.values_of(source.relation, columns))
 
     def make_hierarchies(self) -> None:
         source, policy = self.source, self.policy
@@ -194,26 +196,19 @@ class _Preparing:
         self.of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
 
     def count(self) -> None:
-        source, roles, hierarchies = self.source, self.roles, self.hierarchies
+        source, roles, engine, hierarchies = self.source, self.roles, self.engine, self.hierarchies
         models = resolve_models(self.policy.models, roles.sensitive, source.name, list(self.of_sensitive))
         sensitive = _sensitive_columns(models, source.columns)
-        if self.is_there:
-            self.frequency, self.labels = frequency_in_warehouse(source, hierarchies, roles, sensitive)
-            return
+        if engine is not source.engine:
+            hierarchies = tuple(coded_in_warehouse(source, hierarchy) for hierarchy in hierarchies)
         rows, weight = source.tuples, source.weight
-        self.frequency = build_frequency(source.engine, rows, hierarchies, roles.entity, sensitive, weight=weight)
+        self.frequency = build_frequency(engine, rows, hierarchies, roles.entity, sensitive, weight=weight)
         self.labels = make_labels(self.frequency, hierarchies)
 
 
 PREPARE = (
     TimedStep("gate", _Preparing.pass_gate),
-    TimedStep("fetch", _Preparing.fetch_values, "Fetching values", lambda own: own.is_there),
-    TimedStep(
-        "fetch",
-        _Preparing.fetch_tuples,
-        "Fetching distinct tuples",
-        lambda own: own.source.in_warehouse and not own.is_there,
-    ),
+    TimedStep("fetch", _Preparing.fetch, "Fetching distinct tuples", lambda own: own.source.in_warehouse),
     TimedStep("hierarchies", _Preparing.make_hierarchies, "Preparing hierarchies"),
     TimedStep("frequency_set", _Preparing.count, "Counting distinct tuples"),
 )

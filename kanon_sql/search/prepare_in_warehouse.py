@@ -9,31 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kanon_sql.classes.frequency import build_frequency
 from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.equality import looked_up
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
-from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.population import PopulationModel
 from kanon_sql.models.t_closeness import TCloseness
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot import exp
-
-    from kanon_sql.classes.frequency import FrequencySet
-    from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
-    from kanon_sql.engine.warehouse.workbench import Workbench
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.measures.labels import Labels
     from kanon_sql.policy.policy import Policy
-    from kanon_sql.policy.roles import Roles
 
 
 def require_in_warehouse(source: Source, policy: Policy) -> None:
@@ -58,34 +47,14 @@ def require_in_warehouse(source: Source, policy: Policy) -> None:
             )
 
 
-def values_in_warehouse(source: Source, columns: Sequence[Column]) -> Source:
-    """Return the values of each column by itself as a source: what hierarchies are made from.
-
-    Its rows have one value each, and NULL in every other column; one scan.
-    """
-    source.workbench.seal(source.relation)
-    return replace(source, relation=source.workbench.values_of(source.relation, columns))
-
-
-def frequency_in_warehouse(
-    source: Source, hierarchies: Sequence[Hierarchy], roles: Roles, sensitive: Sequence[Column]
-) -> tuple[FrequencySet, tuple[Labels, ...]]:
-    """Return the frequency set of a table and the labels of its hierarchies, both in the warehouse."""
-    bench = source.workbench
-    engine = bench.searching = bench.warehouse
-    coded = [_coded_in_warehouse(bench, source.relation, hierarchy) for hierarchy in hierarchies]
-    frequency = build_frequency(engine, source.relation, coded, roles.entity, sensitive)
-    return frequency, make_labels(frequency, coded)
-
-
-def _coded_in_warehouse(bench: Workbench, source: exp.Table, hierarchy: Hierarchy) -> Hierarchy:
+def coded_in_warehouse(source: Source, hierarchy: Hierarchy) -> Hierarchy:
     """Return a hierarchy with its codes in the warehouse."""
-    column = hierarchy.column
+    bench, column = source.workbench, hierarchy.column
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
     codes = [code_name(number) for number in range(len(hierarchy.words))]
     kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR"), **dict.fromkeys(codes, "BIGINT")}
     typed = {VALUE: looked_up(sql.column(column.name, "source"), column)}
     relation = bench.warehouse.temporary_name(f"kanon_codes_{column.name}")
     title = f"the hierarchy of {column.name} with its codes"
-    bench.send(hierarchy.relation, source, kinds, title, typed, name=relation)
+    bench.send(hierarchy.relation, source.relation, kinds, title, typed, name=relation)
     return replace(hierarchy, relation=relation, stored=None)

@@ -163,6 +163,8 @@ def test_nothing_is_downloaded_unless_it_is_allowed(monkeypatch: pytest.MonkeyPa
     asked: list[str] = []
 
     def refuse(_: DuckDBEngine, statement: exp.Expr) -> None:
+        if isinstance(statement, exp.Set):  # of the time zone
+            return
         asked.append(render(statement, "duckdb"))
         raise duckdb.IOException("Failed to download extension\nmore")
 

@@ -21,7 +21,8 @@ import pytest
 from needs import needs
 
 import kanon_sql as kanon
-from kanon_sql.engine.spark.session import kept_as, place_of
+from kanon_sql.engine.keys import shown_url
+from kanon_sql.engine.spark.session import kept_as
 from kanon_sql.engine.spark.warehouse import from_spark_type
 from kanon_sql.errors import ComputationError
 
@@ -407,4 +408,4 @@ def test_names_of_our_own_tables_stay_apart() -> None:
     ],
 )
 def test_a_place_has_no_secrets(url: str, place: str) -> None:
-    assert place_of(url) == place
+    assert shown_url(url) == place

@@ -14,7 +14,7 @@ from each import each
 
 import kanon_sql as kanon_library
 from kanon_sql.hierarchy.formats import read_hierarchy
-from kanon_sql.hierarchy.ready import catalogue, ready_made, ready_made_names
+from kanon_sql.hierarchy.ready import catalogue, ready_made
 from kanon_sql.hierarchy.spec import FileRule, PrefixRule, parse_rule
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def tree_of(name: str) -> dict[str, list[str]]:
 
 def test_every_file_is_in_the_catalogue_and_every_entry_has_one_file_or_rule() -> None:
     entries = tomllib.loads((DIRECTORY / "catalogue.toml").read_text(encoding="utf-8"))
-    assert list(catalogue()) == sorted(entries) == ready_made_names()
+    assert list(catalogue()) == sorted(entries)
     assert sorted(name for name, entry in entries.items() if "file" in entry) == FILES
     for name, entry in entries.items():
         assert ("file" in entry) != ("rule" in entry), name
@@ -217,7 +217,7 @@ def test_prefectures_of_china_are_complete() -> None:
 @pytest.mark.usefixtures("in_tmp")
 def test_every_ready_made_hierarchy_is_listed_and_shown(kanon: Callable[..., Ended]) -> None:
     listed = kanon("hierarchy", "list", "--format", "json").json
-    assert [found["name"] for found in listed] == [f"ready:{name}" for name in ready_made_names()]
+    assert [found["name"] for found in listed] == [f"ready:{name}" for name in catalogue()]
     assert kanon("hierarchy", "list").out.count("ready:") >= len(listed)
     for found in listed:
         shown = kanon("hierarchy", "show", found["name"], "--format", "json")
@@ -251,7 +251,7 @@ def test_rules_show_what_they_do_to_examples(kanon: Callable[..., Ended]) -> Non
 def test_adult_trees_cover_the_table(kanon: Callable[..., Ended]) -> None:
     if not ADULT.exists():
         pytest.skip("shared/data/adult is absent")
-    names = [name.removeprefix("adult_") for name in ready_made_names() if name.startswith("adult_")]
+    names = [name.removeprefix("adult_") for name in catalogue() if name.startswith("adult_")]
     options = [option for name in names for option in ("--hierarchy", f"{name}=ready:adult_{name}")]
     ended = kanon("hierarchy", "check", ADULT, *options, "--format", "json")
     assert ended.code == 0, ended.err
@@ -263,7 +263,7 @@ def test_adult_trees_cover_the_table(kanon: Callable[..., Ended]) -> None:
 def test_adult_trees_lose_less_than_those_of_the_data() -> None:
     if not ADULT.exists():
         pytest.skip("shared/data/adult is absent")
-    names = [name.removeprefix("adult_") for name in ready_made_names() if name.startswith("adult_")]
+    names = [name.removeprefix("adult_") for name in catalogue() if name.startswith("adult_")]
     found = []
     for rule in ("ready:adult_{}", str(ADULT.parent / "adult_hierarchy_{}.csv")):
         release = kanon_library.anonymize(

@@ -171,7 +171,7 @@ CREATE TABLE release AS FROM (VALUES ('x', 30, 'f', 'flu'), ('y', 30, 'f', 'cold
     release(a, age, sex, disease);
 CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(position, tuple);
 CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
-CREATE TABLE tuples AS FROM (VALUES (1, 2, 'ann'), (2, 2, NULL)) tuples(tuple, n, person);
+CREATE TABLE tuples AS FROM (VALUES (1, 2, 'ann', 30, 2), (2, 2, NULL, 40, 1)) tuples(tuple, n, person, age, kanon_n);
 CREATE TABLE in_population AS FROM (VALUES (1, 4), (2, 3)) in_population(tuple, members);
 CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2, NULL, 3, 1, 3, 2))
     coded(value_0, person, position, n, record, label_1);
@@ -274,6 +274,10 @@ LISTS = {
         "keys": "key_0",
         "rows": "COUNT(*)",
     },
+    "warehouse/rows": {"values": "source.age AS age"},
+    "warehouse/tuples": {"values": "source.age"},
+    "warehouse/people": {"others": "tuples.age"},
+    "warehouse/values": {"values": "source.age, source.sex", "each": "(source.age), (source.sex)"},
     "hierarchy/coded": {
         "labels": "level_1",
         "qualified": "levels.level_1",
@@ -305,6 +309,7 @@ LISTS = {
         "further_words": "code_2",
         "lists": "UNNEST([['f'], [NULL, 'm']]) AS members, '*' AS level_1, UNNEST([0, 2]) AS code, 1 AS code_2",
     },
+    "hierarchy/missing_values": {"value": "CAST(source.age AS TEXT)"},
     "hierarchy/missing": {"value": "CAST(source.age AS TEXT)"},
     "hierarchy/prefixed": {
         "code": "UPPER(value)",

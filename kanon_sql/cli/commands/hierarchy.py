@@ -19,7 +19,7 @@ from kanon_sql.errors import HierarchyError, SourceError, UsageError
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.given import given_rules, hierarchy_files, make_hierarchy, notes_on_unused, stored_hierarchies
 from kanon_sql.hierarchy.lookup_relation import StoredHierarchy, lookup_statement
-from kanon_sql.hierarchy.ready import READY, ready_made, ready_made_names
+from kanon_sql.hierarchy.ready import READY, catalogue, ready_made
 from kanon_sql.hierarchy.report import (
     Fit,
     Shape,
@@ -28,7 +28,6 @@ from kanon_sql.hierarchy.report import (
     ready_rows,
     ready_shape,
     rows_query,
-    shape_of_file,
     shape_of_relation,
     shape_of_rows,
     shape_query,
@@ -79,7 +78,7 @@ def list_command(
         return
     with output.talk() as talk:
         if path is None:
-            shapes = [ready_shape(ready_made(name)) for name in ready_made_names()]
+            shapes = [ready_shape(ready) for ready in catalogue().values()]
         else:
             opened = _open_database(source, path) if not in_files else None
             shapes = _in_directory(path, talk) if opened is None else _in_database(opened, talk)
@@ -94,7 +93,7 @@ def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
     shapes = []
     for path in hierarchy_files(directory):
         try:
-            shapes.append(shape_of_file(path, path.stem))
+            shapes.append(shape_of_rows(read_hierarchy(path, path.stem), FileRule(path), path.stem))
         except SourceError as error:
             talk.note(f"left out: {error}")
     return shapes
@@ -256,14 +255,13 @@ def _stored(engine: Engine, column: str | None, source: str) -> StoredHierarchy:
     return kept
 
 
-def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[Any, ...]]]:
+def _from_file(rule: FileRule, limit: int) -> tuple[Shape, list[tuple[str | None, ...]]]:
     name = rule.path.stem
     read = read_hierarchy(rule.path, name)
-    rows = zip(read.values, *read.levels, strict=True)
-    return shape_of_rows(read, rule, name), [tuple(row) for row in rows][:limit]
+    return shape_of_rows(read, rule, name), read.rows[:limit]
 
 
-def _show(shape: Shape, rows: list[tuple[Any, ...]], output: shared.Output) -> None:
+def _show(shape: Shape, rows: Sequence[tuple[Any, ...]], output: shared.Output) -> None:
     if output.is_json:
         print_json({**shape.summary(), "rows": [list(row) for row in rows]})
         return

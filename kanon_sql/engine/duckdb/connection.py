@@ -14,7 +14,7 @@ import tempfile
 import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +23,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 from sqlglot import exp
 
+from kanon_sql.engine.base import error_of
 from kanon_sql.engine.files import PrivateDirectory, is_private, uninterrupted
 from kanon_sql.engine.keys import without_passwords
-from kanon_sql.engine.progress import check_deadline, next_deadline, stopped
-from kanon_sql.errors import ComputationError, InUseError, NoRoomError, SearchInterruptedError, SourceError, UsageError
+from kanon_sql.engine.progress import check_deadline, having, next_deadline, stopped
+from kanon_sql.errors import InUseError, NoRoomError, SearchInterruptedError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 MOST_THREADS = 1024
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", re.IGNORECASE)
@@ -87,14 +89,9 @@ class Resources:
 _IN_FORCE: ContextVar[Resources] = ContextVar("kanon_resources")
 
 
-@contextmanager
-def using(resources: Resources) -> Iterator[None]:
+def using(resources: Resources) -> AbstractContextManager[None]:
     """Open each source inside with these resources, if it is given none."""
-    before = _IN_FORCE.set(resources)
-    try:
-        yield
-    finally:
-        _IN_FORCE.reset(before)
+    return having(_IN_FORCE, resources)
 
 
 def in_force(given: Resources | None) -> Resources:
@@ -172,11 +169,8 @@ def _error_of(error: duckdb.Error, doing: str, spills_to: Path | None) -> Source
     if needed is not None or isinstance(error, _WITHOUT_CELLS):
         stopped = f"DuckDB stopped{doing}. {first_line(error)}"
         return SourceError(stopped if needed is None else not_installed(needed["name"], "What is read"))
-    kind = type(error).__name__.removesuffix("Exception")
-    return (ComputationError if isinstance(error, _OF_VALUES) else SourceError)(
-        f"DuckDB stopped with an error of type {kind}{doing}. Its text may quote data and is not shown; "
-        "--sql prints the statements, to be run by hand."
-    )
+    kind = f"an error of type {type(error).__name__.removesuffix('Exception')}"
+    return error_of("DuckDB", doing, kind=kind, of_values=isinstance(error, _OF_VALUES))
 
 
 def _place(path: Path) -> str:
@@ -252,9 +246,6 @@ class Worker:
         """Return what work comes to; it is stopped at a deadline, and at an interrupt.
 
         Without ``translate``, an error is DuckDB's own, and no deadline stops the work.
-
-        Raises:
-            DeadlineReachedError: it was stopped because time was up (see ``kanon_sql.engine.progress``).
         """
         deadline = next_deadline() if translate else None
         try:

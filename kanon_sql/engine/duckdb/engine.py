@@ -10,8 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kanon_sql.engine.base import Closing, Column, Constraint, Engine, Logged, closed_on_error, constraints_of_rows
-from kanon_sql.engine.capabilities import require
+from kanon_sql.engine.base import Closing, Column, Constraint, Engine, Logged, closed_on_error
 from kanon_sql.engine.duckdb.connection import (
     Resources,
     Worker,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.base import Cells, Values
     from kanon_sql.engine.files import PrivateDirectory, Stamps
-    from kanon_sql.engine.warehouse.warehouse import RelationKind, Warehouse
+    from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 Result = TypeVar("Result")
 
@@ -110,22 +109,14 @@ class DuckDBEngine(Closing, Engine):
             )
 
     def use_time_zone(self, zone: str) -> None:
-        """Compute labels and texts in a time zone from now on; for a connection of our own.
-
-        Raises:
-            UsageError: there is no such time zone.
-        """
+        """Compute labels and texts in a time zone from now on; for a connection of our own."""
         self.time_zone = zone
         if zone != UTC:
             self.time_zone, *_ = self._known_time_zone()
-        self._execute(sql.set_time_zone(self.time_zone))
+        self.run_unlogged(sql.set_time_zone(self.time_zone))
 
     def _known_time_zone(self) -> tuple[str, str, bool]:
-        """Return the name of the wanted time zone as DuckDB writes it, that of the session, and whether both are one.
-
-        Raises:
-            UsageError: there is no such time zone.
-        """
+        """Return the wanted time zone as DuckDB writes its name, that of the session, and whether both are one."""
         text = render(sql.statement("catalog/time_zone", values={"zone": self.time_zone}), self.dialect)
         found = self._worker.call(lambda: self.connection.execute(text).fetchall(), "the time zone")
         if not found:
@@ -179,8 +170,7 @@ class DuckDBEngine(Closing, Engine):
             return False
         path, name = self._file
         before = stamps_of_database(path)  # no other process writes: it is open for reading
-        self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
-        self._execute(exp.Detach(this=name.copy()))
+        self._close_file(name)
         between: Stamps = ()
 
         def reopened() -> None:
@@ -223,20 +213,23 @@ class DuckDBEngine(Closing, Engine):
 
     def detach(self, name: str) -> None:
         """Detach a database that ``attach_new`` made, all of it written to its file."""
-        self._execute(exp.Command(this="CHECKPOINT", expression=sql.identifier(name)), "write")
-        self._execute(exp.Detach(this=sql.identifier(name)))
+        self.run_unlogged(exp.Command(this="CHECKPOINT", expression=sql.identifier(name)), "write")
+        self.run_unlogged(exp.Detach(this=sql.identifier(name)))
 
     def abandon(self, name: str) -> None:
         """Detach a database that ``attach_new`` made and that is not wanted, if it is still attached."""
         with suppress(duckdb.Error):
-            self._execute(exp.Detach(this=sql.identifier(name)))
+            self.run_unlogged(exp.Detach(this=sql.identifier(name)))
 
     def leave_file(self) -> None:
         """Detach the file, under whose name another one lies now; temporary tables stay."""
         if self._file is not None:
-            self._execute(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
-            self._execute(exp.Detach(this=self._file[1].copy()))
+            self._close_file(self._file[1])
             self._file = None
+
+    def _close_file(self, name: exp.Identifier) -> None:
+        self.run_unlogged(exp.Use(this=exp.Table(this=sql.identifier("memory"))))
+        self.run_unlogged(exp.Detach(this=name.copy()))
 
     def has_attached(self, path: Path) -> bool:
         return path.resolve() in self._attached
@@ -247,7 +240,7 @@ class DuckDBEngine(Closing, Engine):
         path, name = self._file
         self._attach_file(path, name, writable=writable)
         self.is_writable = writable
-        self._execute(exp.Use(this=exp.Table(this=name.copy())))
+        self.run_unlogged(exp.Use(this=exp.Table(this=name.copy())))
 
     def _attach_file(
         self, path: Path, name: exp.Identifier, *, writable: bool, options: Iterable[exp.Expr] = ()
@@ -255,7 +248,7 @@ class DuckDBEngine(Closing, Engine):
         read_only = [] if writable else [exp.AttachOption(this=exp.var("READ_ONLY"))]
         attached = exp.Alias(this=sql.literal(str(path)), alias=name.copy())
         try:
-            self._execute(exp.Attach(this=attached, expressions=[*read_only, *options]))
+            self.run_unlogged(exp.Attach(this=attached, expressions=[*read_only, *options]))
         except duckdb.Error as error:
             raise not_opened(path, error, writable=writable) from None
 
@@ -272,14 +265,10 @@ class DuckDBEngine(Closing, Engine):
         if self.listener is not None:
             self.listener(logged)
 
-    def _execute(self, statement: exp.Expr, title: str = "") -> None:
+    def run_unlogged(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement about this connection, which no script shows; without a title, an error is DuckDB's own."""
         text = render(statement, self.dialect)
         self._worker.call(lambda: self.connection.execute(text), title, translate=bool(title))
-
-    def run_unlogged(self, statement: exp.Expr) -> None:
-        """Run a statement that no script shows; an error is DuckDB's own."""
-        self._execute(statement)
 
     def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         check_deadline(title)
@@ -320,7 +309,7 @@ class DuckDBEngine(Closing, Engine):
 
     def constraints(self) -> list[Constraint]:
         """Return the keys and foreign keys of all tables of the database."""
-        return constraints_of_rows(self.rows(sql.statement("catalog/constraints"), "keys of the tables"))
+        return [Constraint(*row) for row in self.rows(sql.statement("catalog/constraints"), "keys of the tables")]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -338,14 +327,8 @@ class DuckDBEngine(Closing, Engine):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Make the statements inside see the same rows.
-
-        No other process changes a file that was opened here; a transaction of its owner is a snapshot already.
-        """
-        if self._owned or self.in_transaction():
-            yield
-            return
-        with self.transaction():
+        # No other process changes a file that was opened here; a transaction of its owner is a snapshot already.
+        with nullcontext() if self._owned or self.in_transaction() else self.transaction():
             yield
 
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
@@ -372,8 +355,6 @@ class DuckDBEngine(Closing, Engine):
 
     # What a database keeps. Where the engine is the workbench of a warehouse, that is there: see ``Workbench``.
 
-    forgets: str | None = None
-    """Why tables that are made here are gone when the program ends, as a sentence; None if they stay."""
     newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again by ``alone``
 
     def current_schema(self) -> str:
@@ -385,10 +366,6 @@ class DuckDBEngine(Closing, Engine):
         values = {"name": relation.name, "schema": relation.db or None}
         kinds = self.rows(sql.statement("catalog/kind_of_relation", values=values), "is the name taken?")
         return kinds[0][0] if kinds else None
-
-    def require_kind(self, kind: RelationKind) -> None:
-        if kind == "MATERIALIZED VIEW":
-            require("a materialized view", "one table", "A materialized view")
 
     def definition_of(self, relation: exp.Table, title: str) -> str | None:
         """Return the text of a view; None for what is none."""
@@ -491,7 +468,7 @@ class DuckDBEngine(Closing, Engine):
             else:
                 self.forget()
                 while self._attached:
-                    self._execute(exp.Detach(this=sql.identifier(self._attached.popitem()[1])))
+                    self.run_unlogged(exp.Detach(this=sql.identifier(self._attached.popitem()[1])))
         finally:
             self._worker.close()
             if self._spill is not None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.base import error_of, lost
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.progress import stopped
-from kanon_sql.errors import ComputationError, NoRightError, NoRoomError, SourceError
+from kanon_sql.errors import NoRightError, NoRoomError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,13 +51,11 @@ def _error_of(error: psycopg.Error, title: str) -> SourceError:
         return NoRightError(
             f"PostgreSQL does not allow this{doing}: {said}. Ask its owner for the right, or work as another user."
         )
-    if state[:2] in _WITHOUT_CELLS and said:
-        return SourceError(f"PostgreSQL stopped{doing}. It says: {said}.")
     if not state:
-        return SourceError(f"The connection to PostgreSQL was lost{doing}. Connect again, and run this once more.")
-    return (ComputationError if state[:2] == _OF_VALUES else SourceError)(
-        f"PostgreSQL stopped with an error of class {state}{doing}. Its text may quote data and is not shown; "
-        "--sql prints the statements, to be run by hand."
+        return lost("PostgreSQL", doing)
+    says = said if state[:2] in _WITHOUT_CELLS else ""
+    return error_of(
+        "PostgreSQL", doing, says=says, kind=f"an error of class {state}", of_values=state[:2] == _OF_VALUES
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import time
 from contextlib import closing, contextmanager, suppress
-from itertools import count
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from kanon_sql.engine.base import Column, Constraint, Logged, closed_on_error, constraints_of_rows
+from kanon_sql.engine.base import Column, Constraint, Logged, closed_on_error
 from kanon_sql.engine.keys import shown_url
 from kanon_sql.engine.postgres.session import (
     SESSION,
@@ -24,7 +23,8 @@ from kanon_sql.engine.postgres.session import (
     tuples,
 )
 from kanon_sql.engine.progress import check_deadline, next_deadline
-from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, plain, with_names
+from kanon_sql.engine.sources.reading import text_reader
+from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, places, plain, with_names
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import NATIVE, render, rendered
@@ -58,12 +58,13 @@ class PostgresWarehouse(Warehouse):
 
     dialect = "postgres"
     kind: Place = "PostgreSQL"
+    temporary_schema = "pg_temp"
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
         """Work on a connection in autocommit mode; one that has a URL was opened here, and is closed with this."""
         self.connection = connection
         self.place = place
-        self._url = url
+        self._url, self.given = url, (connection, url)
         self._begun = False
         self._publishing = False
         self.statements, self._temporary = [], []
@@ -94,7 +95,8 @@ class PostgresWarehouse(Warehouse):
                 "password written as %40 and the like; or leave the password to PGPASSWORD or ~/.pgpass."
             ) from None
         except (psycopg.Error, ValueError) as error:
-            raise SourceError(f"{place} cannot be reached: {_why(error)}") from None
+            first = next(iter(str(error).strip().splitlines()), "no reason is given")  # names, never a password
+            raise SourceError(f"{place} cannot be reached: {' '.join(first.split())}") from None
         with closed_on_error(connection):
             return cls(connection, place, url=url)
 
@@ -104,9 +106,6 @@ class PostgresWarehouse(Warehouse):
 
     # What there is
 
-    def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
-        return source is self.connection or (self._url is not None and source == self._url)
-
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
         listed = [ListedRelation(*row) for row in self._ask("postgres/relations", "tables and views")]
         return [each for each in listed if schema in {None, each.schema}]
@@ -115,20 +114,11 @@ class PostgresWarehouse(Warehouse):
         return [name for (name,) in self._ask("postgres/schemas", "schemas")]
 
     def constraints(self) -> list[Constraint]:
-        return constraints_of_rows(self._ask("postgres/constraints", "keys of the tables"))
+        return [Constraint(*row) for row in self._ask("postgres/constraints", "keys of the tables")]
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
         found = self._ask("postgres/columns", "columns of the table", relation)
         return tuple(Column(name, from_postgres_type(*described)) for name, *described in found)
-
-    def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        place = (relation.db or self.schema, relation.name)
-        return next((listed.kind for listed in self.relations() if (listed.schema, listed.name) == place), None)
-
-    def unused_view(self, wanted: str) -> exp.Table:
-        """Return a name in the schema of temporary tables, which is looked at last: others would hide a bare name."""
-        names = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
-        return next(view for name in names if not self.columns(view := sql.relation(name, "pg_temp")))
 
     def definition_of(self, view: exp.Table) -> str:
         ((text,),) = self._ask("postgres/definition", "definition of the view", view)
@@ -137,9 +127,6 @@ class PostgresWarehouse(Warehouse):
     def computed(self, relation: exp.Table) -> set[str]:
         of_view = super().computed(relation)
         return of_view or {name for (name,) in self._ask("postgres/generated", "generated columns", relation)}
-
-    def origin_of(self, relation: exp.Table) -> str | None:
-        return next((text for (text,) in self._ask("postgres/comment", "where it came from", relation)), None)
 
     def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int]:
         """As the last ANALYZE estimated it."""
@@ -161,9 +148,7 @@ class PostgresWarehouse(Warehouse):
             _require_short(statement.this.db)
         if isinstance(statement, exp.Create) and statement.args.get("exists") and self._has(statement):
             return  # without the right to make it, CREATE IF NOT EXISTS is refused even where it is there
-        with self._step(statement, title) as texts:
-            for text in texts:
-                self.connection.execute(text)
+        self.rows(statement, title)
 
     def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         with self._step(sql.bound(statement, parameters) if parameters else statement, title) as texts:
@@ -178,8 +163,10 @@ class PostgresWarehouse(Warehouse):
         with self._step(query, title) as texts, self.connection.cursor() as cursor:
             copy = composed.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(composed.SQL(texts[-1]))
             with cursor.copy(copy) as messages:
+                columns = dict.fromkeys(places(types), "VARCHAR")  # NULL is nothing, a text without characters is ""
                 for number, file in enumerate(batches(messages, into.spills_to)):
-                    into.read_batch(table, types, file, first=number == 0)
+                    rows = text_reader(file, columns, csv=True, header=False)
+                    into.take(table, types, rows, written=True, more=number > 0)
 
     def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
         """Make rows a table until the end of the transaction (see ``Warehouse.upload``).
@@ -358,9 +345,3 @@ def _calls(text: str, name: str) -> bool:
     if re.fullmatch(r"\w+", name) is None:
         return name in text
     return re.search(rf"(?<![\w.\"]){re.escape(name)}\s*\(", text, re.IGNORECASE) is not None
-
-
-def _why(error: Exception) -> str:
-    """Return the first line of why there is no connection; it quotes names, never a password."""
-    lines = str(error).strip().splitlines()
-    return re.sub(r"\s+", " ", lines[0]) if lines else "no reason is given"

@@ -180,9 +180,9 @@ def is_warehouse(source: Any) -> bool:  # noqa: ANN401 - as above
 
 def open_warehouse(source: Any) -> Warehouse:  # noqa: ANN401 - as above
     if warehouse_of(source) == "spark":
-        from kanon_sql.engine.spark.warehouse import spark_of
+        from kanon_sql.engine.spark.warehouse import SparkWarehouse
 
-        return spark_of(source)
+        return SparkWarehouse.connect(source)
     from kanon_sql.engine.postgres.warehouse import PostgresWarehouse
 
     if isinstance(source, str):

@@ -264,7 +264,7 @@ def open_beside(opened: Source, source: object, table: str | None = None, *, as_
     if is_warehouse(source) or source is warehouse:
         if warehouse is None:
             raise UsageError(f"{opened.name} is not in a warehouse, and the other table is: export one to a file.")
-        if source is not warehouse and not warehouse.is_at(source):
+        if source is not warehouse and getattr(source, "sparkSession", source) not in warehouse.given:
             raise UsageError(f"Two warehouses cannot be read together: {warehouse.place} and another one.")
         return _in_warehouse(opened.workbench, source, table)
     if isinstance(source, duckdb.DuckDBPyConnection):

@@ -17,8 +17,10 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from kanon_sql.engine.base import error_of, lost
+from kanon_sql.engine.keys import shown_url
 from kanon_sql.engine.warehouse.warehouse import with_names
-from kanon_sql.errors import ComputationError, NoRoomError, SourceError, UsageError
+from kanon_sql.errors import NoRoomError, SourceError, UsageError
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def spark_errors(title: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         if isinstance(error, ConnectionError | Py4JNetworkError) and not isinstance(error, PySparkException):
-            raise _lost(title) from None
+            raise lost("Spark", _while(title)) from None
         raise _error_of(error, title) from None
     finally:
         logger.disabled = before
@@ -76,7 +78,7 @@ def condition_of(error: Exception) -> tuple[str, str]:
 
 def _error_of(error: Exception, title: str) -> BaseException:
     condition, state = condition_of(error)
-    text, doing = str(error), f" while it ran this step: {title}"
+    text, doing = str(error), _while(title)
     if any(sign in text for sign in _STOPPED):
         return KeyboardInterrupt()
     if _RESULT in text:
@@ -89,21 +91,16 @@ def _error_of(error: Exception, title: str) -> BaseException:
             "spark.executor.memory), or more disk."
         )
     if any(sign in text for sign in _LOST) or "UNAVAILABLE" in text:
-        return _lost(title)
+        return lost("Spark", doing)
     match = _TEXT.search(text)
-    if _OF_NAMES.match(condition) and match is not None:
-        return SourceError(f"Spark stopped{doing}. It says: {match['text'].rstrip('.')}.")
+    says = match["text"].rstrip(".") if match is not None and _OF_NAMES.match(condition) else ""
     kind = f"condition {condition}" if condition else f"an error of type {type(error).__name__}"
-    return (ComputationError if state.startswith(_OF_VALUES) else SourceError)(
-        f"Spark stopped with {kind}{f' (SQLSTATE {state})' if state else ''}{doing}. Its text may quote data and is "
-        "not shown; --sql prints the statements, to be run by hand."
-    )
+    of_state = f" (SQLSTATE {state})" if state else ""
+    return error_of("Spark", doing, says=says, kind=kind + of_state, of_values=state.startswith(_OF_VALUES))
 
 
-def _lost(title: str) -> SourceError:
-    return SourceError(
-        f"The connection to Spark was lost while it ran this step: {title}. Connect again, and run this once more."
-    )
+def _while(title: str) -> str:
+    return f" while it ran this step: {title}"
 
 
 CONNECT, LOCAL = "sc://", "spark:"
@@ -126,7 +123,6 @@ _OF_A_NEW_ONE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",  # what Spark writes to its log quotes cells
 }
-_PLACE = re.compile(r"(?P<scheme>sc|spark)://(?P<host>[^/;?]*)")
 
 
 @contextmanager
@@ -211,13 +207,6 @@ def opened(url: str) -> tuple[Any, bool]:
     return session, True
 
 
-def place_of(url: str) -> str:
-    """Return a URL as it may be shown: without tokens and settings."""
-    if (match := _PLACE.match(url)) is None:
-        return url.partition("?")[0]
-    return f"{match['scheme']}://{match['host'].rpartition('@')[2]}"
-
-
 def _connected(url: str) -> Any:  # noqa: ANN401 - as above
     try:
         import grpc  # type: ignore[import-untyped] # noqa: F401 - says what is missing in fewer words than pyspark
@@ -248,7 +237,7 @@ def _unreachable(url: str, error: Exception) -> SourceError:
             "or in JAVA_HOME."
         )
     why = f" ({condition})" if condition else f" ({type(error).__name__})"
-    return SourceError(f"{place_of(url)} cannot be reached{why}. Is the server running, and is the address right?")
+    return SourceError(f"{shown_url(url)} cannot be reached{why}. Is the server running, and is the address right?")
 
 
 SCHEMA = "kanon"

@@ -11,13 +11,14 @@ import threading
 import time
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from kanon_sql.engine.base import Column, Logged
 from kanon_sql.engine.files import private_directory
+from kanon_sql.engine.keys import shown_url
 from kanon_sql.engine.progress import check_deadline, next_deadline
 from kanon_sql.engine.sources.reading import read_from
 from kanon_sql.engine.spark.session import (
@@ -26,13 +27,12 @@ from kanon_sql.engine.spark.session import (
     is_on_this_machine,
     opened,
     ours,
-    place_of,
     spark_errors,
     tagged,
     with_kept_names,
 )
 from kanon_sql.engine.time_zones import UTC
-from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, plain
+from kanon_sql.engine.warehouse.warehouse import ListedRelation, Warehouse, places, plain
 from kanon_sql.errors import KanonError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.dialects import render, rendered
@@ -64,23 +64,23 @@ class SparkWarehouse(Warehouse):
         """Work in a SparkSession, or in that of a DataFrame; one that is ``owned`` ends with this."""
         self._frame = None if hasattr(session, "catalog") else session
         self.session = session if self._frame is None else session.sparkSession
-        self.place = "Spark Connect" if is_connect(self.session) else "Spark"
-        self._owned, self._url = owned, url
+        self.place = shown_url(url) if url else "Spark Connect" if is_connect(self.session) else "Spark"
+        self._owned, self.given = owned, (self.session, url)
         self._time_zone = UTC
         self.statements, self._temporary = [], []
         self._named: list[exp.Table] = []
         self._made: list[exp.Table] = []
-        if url is not None:
-            self.place = place_of(url)
         with spark_errors("the current schema"):
             self.schema = str(self.session.catalog.currentDatabase())
 
     @classmethod
-    def connect(cls, url: str) -> SparkWarehouse:
-        """Return the Spark at a URL (see ``session.opened``)."""
-        session, owned = opened(url)
+    def connect(cls, source: Any) -> SparkWarehouse:  # noqa: ANN401 - a URL, a session or a data frame
+        """Return the Spark at a URL (see ``session.opened``), or that of a session or a data frame."""
+        if getattr(source, "isStreaming", False):
+            raise SourceError("The data frame is a stream, which has no end: write it to a table first.")
+        session, owned = opened(source) if isinstance(source, str) else (source, False)
         try:
-            return cls(session, owned=owned, url=url)
+            return cls(session, owned=owned, url=source if isinstance(source, str) else None)
         except BaseException:
             if owned:
                 session.stop()
@@ -90,10 +90,6 @@ class SparkWarehouse(Warehouse):
         self._time_zone = zone
 
     # What there is
-
-    def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, a session or a data frame
-        session = source if hasattr(source, "catalog") else getattr(source, "sparkSession", None)
-        return session is self.session or (self._url is not None and source == self._url)
 
     def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
         """Return the data frame that a source is, or what a table names, as a relation of the session.
@@ -108,7 +104,11 @@ class SparkWarehouse(Warehouse):
             return None if table is None else self._found(table)
         name = sql.relation(f"kanon_source_{uuid.uuid4().hex[:12]}")
         with spark_errors("read the source"), ours(self.session, self._time_zone):
-            found: Any = frame if files is None else view_of_file(self.session, files)
+            found: Any = frame
+            if files is not None:
+                reader = self.session.read.format(files["format"].lower())
+                is_csv = files["format"].lower() == "csv"  # with names in its first line, and types as Spark finds them
+                found = (reader.options(header=True, inferSchema=True) if is_csv else reader).load(files["path"])
             found.createOrReplaceTempView(render(name, self.dialect))
         self._named.append(name)
         return name
@@ -156,10 +156,11 @@ class SparkWarehouse(Warehouse):
             fields = self.session.table(render(with_kept_names(relation), self.dialect)).schema.fields
         return tuple(Column(field.name, from_spark_type(field.dataType.simpleString())) for field in fields)
 
-    def kind_of(self, relation: exp.Table) -> RelationKind | None:
+    def found(self, relation: exp.Table) -> ListedRelation | None:
         if (described := self._described(relation)) is None:
             return None
-        return "VIEW" if described.tableType in {"VIEW", "TEMPORARY"} else "TABLE"
+        kind: RelationKind = "VIEW" if described.tableType in {"VIEW", "TEMPORARY"} else "TABLE"
+        return ListedRelation(relation.db or self.schema, described.name, kind, comment=described.description)
 
     def _described(self, relation: exp.Table) -> Any:  # noqa: ANN401 - a Table of pyspark
         from pyspark.errors import AnalysisException
@@ -173,27 +174,19 @@ class SparkWarehouse(Warehouse):
                     return None
                 raise
 
-    def unused_view(self, wanted: str) -> exp.Table:
-        views = (sql.relation(wanted if number == 1 else f"{wanted}_{number}") for number in count(1))
-        return next(view for view in views if self.kind_of(view) is None)
-
     def definition_of(self, view: exp.Table) -> str:
         describe = exp.Command(this="DESCRIBE", expression=f"EXTENDED {render(view, self.dialect)}")
         rows = self.rows(describe, "definition of the view")
         return next(str(row[1]) for row in reversed(rows) if row[0] == "View Text")
 
     @property
-    def forgets(self) -> str | None:
+    def forgets(self) -> str | None:  # type: ignore[override]  # known when the session is
         if not self._owned or is_connect(self.session) or not self._is_in_memory():
             return None
         return (
             f"The catalog of {self.place} is in memory, and ends with this program. For a catalog that stays, write "
             "?spark.sql.catalogImplementation=hive after the address."
         )
-
-    def origin_of(self, relation: exp.Table) -> str | None:
-        described = self._described(relation)
-        return None if described is None else described.description
 
     def _is_in_memory(self) -> bool:
         kind = self.session.conf.get("spark.sql.catalogImplementation", "in-memory")
@@ -223,26 +216,30 @@ class SparkWarehouse(Warehouse):
             statement = self._in_own_directory(statement)
         if isinstance(statement, exp.Create) and statement.kind == "TABLE" and not statement.args.get("exists"):
             self._made.append(statement.this.copy())
-        self.tell(Logged(title, statement, {}, self.dialect))
-        with self._working(title):
-            for text in self._texts(statement):
-                self.session.sql(text)
+        self.rows(statement, title)
 
     def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         bound = sql.bound(statement, parameters) if parameters else statement
-        self.tell(Logged(title, bound, {}, self.dialect))
-        with self._working(title):
+        with self._working(title, bound):
             return [plain(row) for row in self._query(bound).collect()]
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
-        self.tell(Logged(title, query, {}, self.dialect))
-        with self._working(title):
-            take(self._query(query), types, into, table)
+        import pyarrow.parquet
+
+        with self._working(title, query), private_directory(into.spills_to) as private:
+            place = private.path / "rows"
+            frame = _plain(self._query(query))
+            if is_on_this_machine(self.session):
+                frame.write.parquet(place.as_uri())
+            else:  # this process holds all of them once: a million tuples of eight columns are about 100 MB
+                place.mkdir()
+                pyarrow.parquet.write_table(frame.toArrow(), place / "rows.parquet")
+            has_rows = any(place.glob("*.parquet"))
+            into.take(table, types, read_from("read_parquet", str(place / "*.parquet"), {}) if has_rows else None)
 
     def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
         """Make rows a temporary view (see ``Warehouse.upload``): they are local to the driver, and are not computed."""
-        self.tell(Logged(title, sql.create_view(table, shape, temporary=True), {}, self.dialect))
-        with self._working(title):
+        with self._working(title, sql.create_view(table, shape, temporary=True)):
             types = [field.dataType for field in self._query(shape).schema.fields]
             sent(self.session, rows, shape.named_selects, types).createOrReplaceTempView(render(table, self.dialect))
         self._temporary.append(table)
@@ -252,8 +249,7 @@ class SparkWarehouse(Warehouse):
 
         ``table`` is the temporary view that it is to be for a while.
         """
-        self.tell(Logged(title, query, {}, self.dialect))
-        with self._working(title):
+        with self._working(title, query):
             frame = self._query(query).localCheckpoint(eager=True)
             frame.createOrReplaceTempView(render(table, self.dialect))
         self._temporary.append(table)
@@ -311,8 +307,10 @@ class SparkWarehouse(Warehouse):
         return rendered(with_kept_names(statement), self.dialect)
 
     @contextmanager
-    def _working(self, title: str) -> Iterator[None]:
-        """Work with our settings, with errors of ours; an interrupt stops the jobs too."""
+    def _working(self, title: str, statement: exp.Expr | None = None) -> Iterator[None]:
+        """Log a statement, and work with our settings, with errors of ours; an interrupt stops the jobs too."""
+        if statement is not None:
+            self.tell(Logged(title, statement, {}, self.dialect))
         tag = f"kanon-{uuid.uuid4().hex}"
         check_deadline(title)
         deadline = next_deadline()
@@ -361,14 +359,6 @@ def _is_temporary(statement: exp.Expr) -> bool:
     return properties is not None and properties.find(exp.TemporaryProperty) is not None
 
 
-def spark_of(source: Any) -> SparkWarehouse:  # noqa: ANN401 - a URL, a session or a data frame
-    if isinstance(source, str):
-        return SparkWarehouse.connect(source)
-    if getattr(source, "isStreaming", False):
-        raise SourceError("The data frame is a stream, which has no end: write it to a table first.")
-    return SparkWarehouse(source, owned=False)
-
-
 _TYPES = {
     "tinyint": "TINYINT",
     "smallint": "SMALLINT",
@@ -403,34 +393,9 @@ def from_spark_type(name: str) -> str:
 _NAMED = re.compile(r"(?P<format>parquet|orc|avro|delta|json|csv|text)\.`(?P<path>[^`]+)`", re.IGNORECASE)
 
 
-def view_of_file(session: Any, match: re.Match[str]) -> Any:  # noqa: ANN401 - a session, and a DataFrame, of pyspark
-    """Return the files of a name as a data frame; CSV with names in its first line, and types as Spark finds them."""
-    reader = session.read.format(match["format"].lower())
-    if match["format"].lower() == "csv":
-        reader = reader.option("header", "true").option("inferSchema", "true")
-    return reader.load(match["path"])
-
-
 _BATCH = 100_000
 _WITHOUT_TEXT = ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
-
-
-def take(frame: Any, types: Mapping[str, str], into: Receiver, table: exp.Table) -> None:  # noqa: ANN401 - of pyspark
-    """Make the rows of a data frame of Spark a temporary table of the workbench.
-
-    On this machine, Spark writes them to Parquet in a private directory. Elsewhere they come by Arrow, and this process
-    holds all of them once: a million tuples of eight columns are about 100 MB.
-    """
-    plain = _plain(frame)
-    if is_on_this_machine(frame.sparkSession):
-        with private_directory(into.spills_to) as private:
-            place = private.path / "rows"
-            plain.write.parquet(place.as_uri())
-            has_rows = any(place.glob("*.parquet"))
-            into.take(table, types, read_from("read_parquet", str(place / "*.parquet"), {}) if has_rows else None)
-    else:
-        into.take_arrow(table, types, plain.toArrow())
 
 
 def sent(session: Any, rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[Any]) -> Any:  # noqa: ANN401 - of pyspark
@@ -438,25 +403,22 @@ def sent(session: Any, rows: Iterable[Sequence[Any]], names: Sequence[str], type
     import pyarrow as pa
     from pyspark.sql import functions
 
-    places = [f"column_{number}" for number in range(len(names))]
-    schema = pa.schema([(place, pa.string()) for place in places])
+    schema = pa.schema([(place, pa.string()) for place in places(names)])
     remaining = iter(rows)
     batches = [
         pa.record_batch([pa.array(column, pa.string()) for column in zip(*batch, strict=True)], schema=schema)
         for batch in iter(lambda: list(islice(remaining, _BATCH)), [])
     ]
     frame = session.createDataFrame(pa.Table.from_batches(batches, schema))
-    return frame.select(
-        *(functions.col(place).cast(kind).alias(name) for place, kind, name in zip(places, types, names, strict=True))
-    )
+    named = zip(places(names), types, names, strict=True)
+    return frame.select(*(functions.col(place).cast(kind).alias(name) for place, kind, name in named))
 
 
 def _plain(frame: Any) -> Any:  # noqa: ANN401 - of pyspark
     """Return a data frame with its columns under names of ours, those of other types as text."""
     from pyspark.sql import functions
 
-    places = [f"column_{number}" for number in range(len(frame.columns))]
-    renamed = frame.toDF(*places)
+    renamed = frame.toDF(*places(frame.columns))
     carried = []
     for field in renamed.schema.fields:
         column = functions.col(field.name)

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from sqlglot import exp
 
 from kanon_sql.engine.base import Engine
-from kanon_sql.engine.capabilities import require
-from kanon_sql.errors import UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kanon_sql.engine.base import Cells, Column, Constraint, Logged
-    from kanon_sql.engine.capabilities import Place
 
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
 
@@ -45,14 +42,19 @@ class Receiver(Protocol):
     def spills_to(self) -> Path:
         """The directory in which private ones may be made."""
 
-    def read_batch(self, table: exp.Table, types: Mapping[str, str], file: Path, *, first: bool) -> None:
-        """Take rows from a file of CSV as PostgreSQL writes it."""
+    def take(
+        self,
+        table: exp.Table,
+        types: Mapping[str, str],
+        rows: exp.Table | None,
+        *,
+        written: bool = False,
+        more: bool = False,
+    ) -> None:
+        """Make rows with columns ``column_0``, ``column_1`` and so on a temporary table, or add ``more`` to it.
 
-    def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
-        """Make rows a temporary table."""
-
-    def take_arrow(self, table: exp.Table, types: Mapping[str, str], rows: Any) -> None:  # noqa: ANN401 - of pyarrow
-        """Make the rows of an Arrow table a temporary table."""
+        None stands for no rows; those that PostgreSQL has ``written`` are texts.
+        """
 
 
 @dataclass(frozen=True)
@@ -61,22 +63,21 @@ class ListedRelation:
     name: str
     kind: RelationKind
     is_partition: bool = False
+    comment: str | None = None
 
 
 class Warehouse(Engine, Protocol):
     """Holds tables and runs statements in its own dialect; a search may run there as on the workbench."""
 
-    kind: Place
     place: str  # which one it is, without any password
     schema: str  # where a bare name is looked up and made
+    given: tuple[Any, ...]  # what it may be opened by: a URL, a connection or a session
+    temporary_schema: str | None = None  # where temporary views are found, whatever has the same name
     tell: Callable[[Logged], None] = lambda _logged: None  # called with every statement before it is run
 
     # Relations
 
-    def is_at(self, source: Any) -> bool:  # noqa: ANN401 - a URL, or a connection
-        """Return True if a source is this warehouse."""
-
-    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401, ARG002 - as above
+    def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401, ARG002 - as open_source
         """Return the relation that a source is, or that a table names, if it is not listed; else None."""
         return None
 
@@ -96,8 +97,13 @@ class Warehouse(Engine, Protocol):
         A type that DuckDB does not have, or of which equal values may be written in several ways, goes by its own name.
         """
 
+    def found(self, relation: exp.Table) -> ListedRelation | None:
+        """Return what there is under a name, if anything."""
+        place = (relation.db or self.schema, relation.name)
+        return next((listed for listed in self.relations() if (listed.schema, listed.name) == place), None)
+
     def kind_of(self, relation: exp.Table) -> RelationKind | None:
-        """Return the kind of a relation; None if there is none of that name."""
+        return None if (found := self.found(relation)) is None else found.kind
 
     def definition_of(self, view: exp.Table) -> str:
         """Return the text of the query of a view."""
@@ -107,27 +113,9 @@ class Warehouse(Engine, Protocol):
         is_table = self.kind_of(relation) in {None, "TABLE"}
         return set() if is_table else {column.name for column in self.columns(relation)}
 
-    def require_kind(self, kind: RelationKind) -> None:
-        """Raise if there are no relations of a kind, or none that stay."""
-        if kind == "MATERIALIZED VIEW":
-            require("a materialized view", self.kind, "A materialized view")
-        if self.forgets is not None:
-            raise UsageError(f"{self.forgets} Or give --out FILE.")
-
-    @property
-    def forgets(self) -> str | None:
-        """Why tables that are made here are gone when the program ends, as a sentence; None if they stay."""
-        return None
-
-    def origin_of(self, relation: exp.Table) -> str | None:
-        """Return the comment on a table; None if it has none."""
-
-    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:  # noqa: ARG002 - as above
+    def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:  # noqa: ARG002 - PostgreSQL knows
         """Return how many values columns have, as far as that is known without a scan; None if it never is."""
         return None
-
-    def unused_view(self, wanted: str) -> exp.Table:
-        """Return a name for a temporary view that the session does not have."""
 
     def names_in_use(self) -> Iterable[str]:
         return (listed.name for listed in self.relations())
@@ -155,9 +143,6 @@ class Warehouse(Engine, Protocol):
         shape = exp.select(*(sql.named(sql.cast(exp.null(), data_type), name) for name in columns)).where(exp.false())
         texts = ([None if cell is None else str(cell) for cell in column] for column in columns.values())
         self.upload(table, shape, zip(*texts, strict=True), title)
-
-    def run(self, statement: exp.Expr, title: str = "") -> None:
-        """Run a statement, rendered in the dialect of the warehouse; one said for DuckDB may become several."""
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
         """Give a relation its name; there is nothing of that name."""
@@ -193,55 +178,30 @@ def carried_type(column: Column) -> str:
     return column.lookup_type if column.family != "other" or column.type in _COME_OVER else "VARCHAR"
 
 
-def carried_rows_query(
-    warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
-) -> tuple[exp.Select, dict[str, str]]:
-    """Return the query of some columns of each row, and the types of what it returns."""
-    values = [sql.named(warehouse.read(column), column.name) for column in columns]
-    query = exp.select(*values).from_(sql.aliased(relation, "source"))
-    return query, {column.name: carried_type(column) for column in columns}
+Carried = Literal["warehouse/rows", "warehouse/tuples", "warehouse/values"]
 
 
-def counted_tuples_query(
-    warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column], person: Column | None = None
+def carried_query(
+    what: Carried, warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
 ) -> tuple[exp.Query, dict[str, str]]:
-    """Return the query of the distinct tuples of some columns with their counts, and the types of what it returns.
-
-    One scan and one grouping. People leave the warehouse as numbers, not as names: each has one, and NULL has none.
-    """
-    types = {column.name: "BIGINT" if column == person else carried_type(column) for column in columns}
+    """Return a query over some columns of a relation, and the types of what it returns."""
     values = [sql.named(warehouse.read(column), column.name) for column in columns]
-    count = sql.named(sql.count_rows(), N)
-    groups = [value.unalias().copy() for value in values]
-    query = exp.select(*values, count).from_(sql.aliased(relation, "source"))
-    if groups:
-        query = query.group_by(*groups)
-    if person is None:
-        return query, {**types, N: "BIGINT"}
-    name = sql.column(person.name, "tuples")
-    order = exp.Order(expressions=[exp.Ordered(this=name, nulls_first=False)])
-    number = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
-    numbered = exp.Case().when(name.copy().is_(exp.null()).not_(), number)
-    carried = [
-        sql.named(numbered, person.name) if column == person else sql.column(column.name, "tuples")
-        for column in columns
-    ]
-    with_numbers = exp.select(*carried, sql.column(N, "tuples")).from_(query.subquery("tuples"))
-    return with_numbers, {**types, N: "BIGINT"}
+    types = {column.name: carried_type(column) for column in columns}
+    each = [exp.Paren(this=value.unalias().copy()) for value in values]
+    query = sql.query(what, values={"values": values, "each": each}, tables={"source": relation})
+    return query, types if what == "warehouse/rows" else {**types, N: "BIGINT"}
 
 
-def counted_values_query(
-    warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
+def people_query(
+    warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column], person: Column
 ) -> tuple[exp.Query, dict[str, str]]:
-    """Return the query of the values of each column by itself with their counts, and the types of what it returns.
-
-    One scan. A row has a value of one column, and NULL in all others.
-    """
-    values = [sql.named(warehouse.read(column), column.name) for column in columns]
-    each = [exp.Tuple(expressions=[value.unalias().copy()]) for value in values]
-    query = exp.select(*values, sql.named(sql.count_rows(), N)).from_(sql.aliased(relation, "source"))
-    query.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=each)]))
-    return query, {**{column.name: carried_type(column) for column in columns}, N: "BIGINT"}
+    """Return the query of distinct tuples in which people are numbers, not names, and the types of what it returns."""
+    query, types = carried_query("warehouse/tuples", warehouse, relation, columns)
+    others = [sql.column(name, "tuples") for name in types if name not in {person.name, N}]
+    tuples = {"tuples": query.subquery("tuples")}
+    numbered = sql.query("warehouse/people", values={"others": others}, relations=tuples, names={"person": person.name})
+    del types[person.name]
+    return numbered, {**types, person.name: "BIGINT"}
 
 
 _WITH_DATES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
@@ -264,16 +224,9 @@ def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
     return exp.Anonymous(this="REGEXP_REPLACE", expressions=[text, sql.literal(pattern), sql.literal(by)])
 
 
-def shape_of(source: exp.Table, types: Mapping[str, str | exp.Expr]) -> exp.Select:
-    """Return a query without a row, whose columns have the types that rows are to have in a warehouse.
-
-    Each type is a name, or an expression over a table there, called ``source``.
-    """
-    columns = [
-        sql.named(kind.copy() if isinstance(kind, exp.Expr) else sql.cast(exp.null(), kind), name)
-        for name, kind in types.items()
-    ]
-    return exp.select(*columns).from_(sql.aliased(source, "source")).where(exp.false())
+def places(names: Iterable[str]) -> list[str]:
+    """Return the names under which columns are carried over."""
+    return [f"column_{number}" for number, _ in enumerate(names)]
 
 
 def plain(row: Sequence[Any]) -> tuple[Any, ...]:

@@ -20,15 +20,13 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import closed_on_error, make_table
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.engine.sources.reading import text_reader
 from kanon_sql.engine.warehouse.warehouse import (
     N,
     as_duckdb_writes,
     as_postgres_writes,
-    carried_rows_query,
-    counted_tuples_query,
-    counted_values_query,
-    shape_of,
+    carried_query,
+    people_query,
+    places,
 )
 from kanon_sql.errors import ComputationError, NoRightError, UsageError
 from kanon_sql.sql import build as sql
@@ -38,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from kanon_sql.engine.base import Column, Values
+    from kanon_sql.engine.base import Column, Engine, Values
     from kanon_sql.engine.duckdb.connection import Resources
-    from kanon_sql.engine.warehouse.warehouse import Warehouse
+    from kanon_sql.engine.warehouse.warehouse import Carried, Warehouse
 
 SCHEMA = "kanon"
 SENT = "sent"
@@ -72,7 +70,6 @@ class Workbench(DuckDBEngine):
     """An embedded DuckDB beside a warehouse."""
 
     warehouse: Warehouse
-    searching: Warehouse | None = None  # the warehouse, if the search is there
     has_collations = False  # texts that a warehouse compares in another way than by their characters are no texts here
 
     @classmethod
@@ -92,9 +89,9 @@ class Workbench(DuckDBEngine):
         warehouse.tell, warehouse.statements = self.log, self.statements
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
             create = exp.Create(this=exp.Table(db=sql.identifier(schema)), kind="SCHEMA", exists=True)
-            self._execute(create, "schemas of the warehouse")
+            self.run_unlogged(create, "schemas of the warehouse")
         current = exp.Table(this=sql.identifier(warehouse.schema), db=sql.identifier("memory"))
-        self._execute(exp.Use(this=current), "the schema of the warehouse")
+        self.run_unlogged(exp.Use(this=current), "the schema of the warehouse")
         for listed in warehouse.relations(SCHEMA):
             if listed.kind == "TABLE":
                 own = sql.relation(listed.name, listed.schema)
@@ -107,46 +104,39 @@ class Workbench(DuckDBEngine):
     def spills_to(self) -> Path:
         return Path(tempfile.gettempdir()) if self._spill is None else self._spill.path.parent
 
-    def read_batch(self, table: exp.Table, types: Mapping[str, str], file: Path, *, first: bool) -> None:
-        """Take rows from a file of CSV as PostgreSQL writes it: NULL is nothing, a text without characters is ""."""
-        texts = dict.fromkeys(_places(types), "VARCHAR")
-        rows = text_reader(file, texts, csv=True, header=False)
-        query = _typed(types, rows, written=True)
-        create, insert = sql.create_table(table, query, temporary=True), exp.Insert(this=table.copy(), expression=query)
+    def take(
+        self,
+        table: exp.Table,
+        types: Mapping[str, str],
+        rows: exp.Table | None,
+        *,
+        written: bool = False,
+        more: bool = False,
+    ) -> None:
+        query = _typed(types, rows, written=written)
+        insert, create = exp.Insert(this=table.copy(), expression=query), sql.create_table(table, query, temporary=True)
         try:
-            self._execute(create if first else insert, f"take {table.name} from the warehouse")
+            self.run_unlogged(insert if more else create, f"take {table.name} from the warehouse")
         except ComputationError:
-            self._require_readable(types, rows)
+            self._require_readable(query)
             raise
 
-    def _require_readable(self, types: Mapping[str, str], rows: exp.Table) -> None:
-        """Raise if texts that came are no values of the types that they are to have."""
-        values = [_read(place, kind) for place, kind in zip(_places(types), types.values(), strict=True)]
+    def _require_readable(self, query: exp.Select) -> None:
+        """Raise if values that came are none of the types that they are to have."""
+        casts = [value.this for value in query.selects]
         lost = [
             exp.Sub(this=exp.Count(this=value.this), expression=exp.Count(this=exp.TryCast(**value.copy().args)))
-            for value in values
+            for value in casts
         ]
-        numbers = super().row(exp.select(*lost).from_(rows.copy()), "values that the workbench does not have")
-        for (name, kind), number in zip(types.items(), numbers, strict=True):
+        counted = query.copy().select(*lost, append=False)
+        numbers = super().row(counted, "values that the workbench does not have")
+        for name, value, number in zip(query.named_selects, casts, numbers, strict=True):
             if number:
                 raise ComputationError(
-                    f"Column {name!r} has values that are none of the type {kind} here, such as NaN or times after the "
-                    "year 294246. Make it a text in a view (CAST ... AS TEXT), and take the view instead of the table."
+                    f"Column {name!r} has values that are none of the type {value.to.sql(self.dialect)} here, such as "
+                    "NaN or times after the year 294246. Make it a text in a view (CAST ... AS TEXT), and take the "
+                    "view instead of the table."
                 )
-
-    def take(self, table: exp.Table, types: Mapping[str, str], rows: exp.Table | None) -> None:
-        """Make rows with columns ``column_0``, ``column_1`` and so on a temporary table; None stands for no rows."""
-        create = sql.create_table(table, _typed(types, rows), temporary=True)
-        self._execute(create, f"take {table.name} from the warehouse")
-
-    def take_arrow(self, table: exp.Table, types: Mapping[str, str], rows: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
-        """Make the rows of an Arrow table, whose columns are called as in ``take``, a temporary table."""
-        name = f"{table.name}_as_arrow"
-        self.connection.register(name, rows)
-        try:
-            self.take(table, types, sql.relation(name))
-        finally:
-            self.connection.unregister(name)
 
     # Relations of the warehouse
 
@@ -198,8 +188,10 @@ class Workbench(DuckDBEngine):
         row = sql.column(_ROW)  # numbered from somewhere, as long as the transaction is open that made it
         ends = exp.select(exp.Min(this=row), exp.Max(this=row.copy())).from_(table.copy())
         first, last = self.row(ends, f"the first and the last row of {table.name}")
-        several = first is not None and last - first >= _SENT_AT_ONCE
-        parts = [_batch_from(at) for at in range(first, last + 1, _SENT_AT_ONCE)] if several else [None]
+        parts: list[exp.Expr | None] = [None]
+        if first is not None and last - first >= _SENT_AT_ONCE:
+            ends_of_batches = ((at, at + _SENT_AT_ONCE - 1) for at in range(first, last + 1, _SENT_AT_ONCE))
+            parts = [sql.column(_ROW, SENT).between(*batch) for batch in ends_of_batches]
         self.send(table, source, kinds, title, typed, parts=parts)
         return exp.select(*map(sql.column, kinds)).from_(table.copy())
 
@@ -227,12 +219,17 @@ class Workbench(DuckDBEngine):
         query = (query.distinct() if distinct else query).from_(sql.aliased(table, SENT))
         to_send = (query if part is None else query.where(part) for part in parts)
         rows = (row for part in to_send for row in self.rows(part, f"{title}, to be carried over"))
-        self.warehouse.upload(name or table, shape_of(source, {**kinds, **(typed or {})}), rows, title)
+        there = {
+            name: typed[name].copy() if typed and name in typed else sql.cast(exp.null(), kind)
+            for name, kind in kinds.items()
+        }
+        shape = exp.select(*(sql.named(value, name) for name, value in there.items()))
+        self.warehouse.upload(name or table, shape.from_(sql.aliased(source, "source")).where(exp.false()), rows, title)
 
     def copy_rows(
         self, table: exp.Table, source: exp.Table, columns: Sequence[Column], chosen: exp.Expr, title: str
     ) -> None:
-        query, types = carried_rows_query(self.warehouse, source, columns)
+        query, types = carried_query("warehouse/rows", self.warehouse, source, columns)
         self.warehouse.fetch(query.where(chosen), types, self, table, title)
 
     def rename_mirror(self, made: exp.Table, target: exp.Table) -> None:
@@ -242,15 +239,15 @@ class Workbench(DuckDBEngine):
         mirror.relation = target.copy()
         self._mirrors[self._key(target)] = mirror
         if mirror.tuples is not None:
-            self._execute(sql.drop(made, "VIEW"))
+            self.run_unlogged(sql.drop(made, "VIEW"))
             self._show(mirror, mirror.tuples)
 
     def forget_mirror(self, relation: exp.Table) -> None:
         """Forget a relation: it is another one now, or none."""
         mirror = self._mirrors.pop(self._key(relation), None)
         if mirror is not None and mirror.tuples is not None:
-            self._execute(sql.drop(mirror.relation, "VIEW"))
-            self._execute(sql.drop(mirror.tuples))
+            self.run_unlogged(sql.drop(mirror.relation, "VIEW"))
+            self.run_unlogged(sql.drop(mirror.tuples))
 
     def bring(self, relation: exp.Table, columns: Iterable[Column], person: Column | None = None) -> None:
         """Fetch the tuples of some columns, so that no further scan is needed; names of people stay there."""
@@ -267,13 +264,13 @@ class Workbench(DuckDBEngine):
     def may_read(self, relation: exp.Table) -> bool:
         return self._key(relation) not in self.unreadable
 
-    def seal(self, relation: exp.Table) -> None:
+    def search_there(self, relation: exp.Table) -> None:
         """Keep the tuples of a relation in the warehouse: what needs them here is refused from now on."""
         self.mirror(relation).sealed = True
 
     def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
         """Return a view of the values of each column by itself, NULL in all others, by one scan."""
-        query, types = counted_values_query(self.warehouse, relation, columns)
+        query, types = carried_query("warehouse/values", self.warehouse, relation, columns)
         table, view = self.temporary_name("kanon_values"), self.temporary_name("kanon_rows")
         self.warehouse.fetch(query, types, self, table, f"values of each column of {relation.name} and their counts")
         mirror = Mirror(view.copy(), tuple(columns), frozenset(types), tuples=table)
@@ -281,9 +278,9 @@ class Workbench(DuckDBEngine):
         self._show(mirror, table)
         return view
 
-    def is_sealed(self, relation: exp.Table) -> bool:
+    def engine_of(self, relation: exp.Table) -> Engine:
         mirror = self._mirrors.get(self._key(relation))
-        return mirror is not None and mirror.sealed
+        return self if mirror is None or not mirror.sealed else self.warehouse
 
     def temporary_name(self, wanted: str) -> exp.Table:
         """Return an unused name, which no mirrored relation has: what is carried over has the same name there."""
@@ -295,7 +292,7 @@ class Workbench(DuckDBEngine):
     def tuples_of(self, relation: exp.Table) -> exp.Table | None:
         """Return the table of tuples of a relation, with ``kanon_n`` rows each; None if there is none."""
         mirror = self._mirrors.get(self._key(relation))
-        return None if mirror is None or mirror.by_row else mirror.tuples
+        return None if mirror is None or mirror.by_row or mirror.sealed else mirror.tuples
 
     def _bring(self, mirror: Mirror, names: set[str]) -> None:
         if mirror.sealed:
@@ -308,11 +305,11 @@ class Workbench(DuckDBEngine):
         wanted = [column for column in mirror.columns if column.name in names | mirror.brought]
         table = self.temporary_name("kanon_tuples")
         person = mirror.person if mirror.person in wanted else None
-        query: exp.Query
-        if mirror.by_row:
-            query, types = carried_rows_query(self.warehouse, mirror.relation, wanted)
+        if person is not None and not mirror.by_row:
+            query, types = people_query(self.warehouse, mirror.relation, wanted, person)
         else:
-            query, types = counted_tuples_query(self.warehouse, mirror.relation, wanted, person)
+            what: Carried = "warehouse/rows" if mirror.by_row else "warehouse/tuples"
+            query, types = carried_query(what, self.warehouse, mirror.relation, wanted)
         is_of_rows = mirror.by_row or not wanted  # they are counted, where no column is named
         title = "rows of {}" if is_of_rows else "distinct tuples of {} and their counts"
         self.warehouse.fetch(query, types, self, table, title.format(mirror.relation.name))
@@ -364,15 +361,15 @@ class Workbench(DuckDBEngine):
         if not (relation.name.startswith(_HIERARCHY) or relation.name == _LEDGER):
             return
         columns = self.warehouse.columns(relation)
-        query, types = carried_rows_query(self.warehouse, relation, columns)
+        query, types = carried_query("warehouse/rows", self.warehouse, relation, columns)
         copied = self.temporary_name(relation.name)
         self.warehouse.fetch(query, types, self, copied, f"{SCHEMA}.{relation.name}")
         schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
-        self._execute(schema)
-        self._execute(sql.create_table(relation.copy(), exp.select("*").from_(copied)))
-        self._execute(sql.drop(copied))
-        if (origin := self.warehouse.origin_of(relation)) is not None:
-            self._execute(exp.Comment(this=relation.copy(), kind="TABLE", expression=sql.literal(origin)))
+        self.run_unlogged(schema)
+        self.run_unlogged(sql.create_table(relation.copy(), exp.select("*").from_(copied)))
+        self.run_unlogged(sql.drop(copied))
+        if (found := self.warehouse.found(relation)) is not None and found.comment is not None:
+            self.run_unlogged(exp.Comment(this=relation.copy(), kind="TABLE", expression=sql.literal(found.comment)))
 
     def close(self) -> None:
         try:
@@ -382,37 +379,23 @@ class Workbench(DuckDBEngine):
                 warehouse.close()
 
 
-def _batch_from(first: int) -> exp.Expr:
-    last = sql.literal(first + _SENT_AT_ONCE - 1)
-    return exp.Between(this=sql.column(_ROW, SENT), low=sql.literal(first), high=last)
-
-
 def _written(name: str, kind: str) -> exp.Expr:
     """Return a value as a text that a warehouse reads."""
     value = sql.column(name, SENT)
     return value if kind == _TEXT else as_postgres_writes(sql.cast(value, _TEXT), kind)
 
 
-def _places(types: Mapping[str, str]) -> list[str]:
-    return [f"column_{number}" for number in range(len(types))]
-
-
-def _typed(types: Mapping[str, str], rows: exp.Table | None, *, written: bool = False) -> exp.Select:
+def _typed(types: Mapping[str, str], rows: exp.Table | None, *, written: bool) -> exp.Select:
     """Return the query of rows that came, under their names and with their types; maybe as PostgreSQL writes them."""
     if rows is None:
         nothing = [sql.named(sql.cast(exp.null(), kind), name) for name, kind in types.items()]
         return exp.select(*nothing).where(exp.false())
-    typed = zip(_places(types), types.items(), strict=True)
+    came = zip(map(sql.column, places(types)), types.items(), strict=True)
     values = [
-        sql.named(_read(place, kind) if written else sql.cast(sql.column(place), kind), name)
-        for place, (name, kind) in typed
+        sql.named(sql.cast(as_duckdb_writes(value, kind) if written else value, kind), name)
+        for value, (name, kind) in came
     ]
     return exp.select(*values).from_(rows)
-
-
-def _read(place: str, kind: str) -> exp.Cast:
-    """Return the value of a text that PostgreSQL wrote."""
-    return sql.cast(as_duckdb_writes(sql.column(place), kind), kind)
 
 
 def tables_read_whole(statement: exp.Expr) -> Iterator[exp.Table]:

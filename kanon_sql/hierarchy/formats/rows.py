@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
 
 class BrokenError(Exception):
-    """A file is not what its format requires; ``read`` says in which file.
+    """A file is not what its format requires.
 
-    Attributes:
-        place: where, as in ``line 3``; None if it is about the whole file.
-        reason: the defect and its fix, without a cell value; of a whole file it begins with a verb.
+    ``place`` is such as ``line 3``, None for the whole file; ``reason`` the defect and its fix, without a cell value.
     """
 
     def __init__(self, place: str | None, reason: str) -> None:
@@ -55,6 +53,11 @@ class HierarchyRows:
         """For each level from 1 to the root, the label of each row."""
         return [[labels[number] for number in self.path_of] for labels in zip(*self.paths, strict=True)]
 
+    @property
+    def rows(self) -> list[tuple[str | None, ...]]:
+        """Each value with its label at each level."""
+        return list(zip(self.values, *self.levels, strict=True))
+
 
 class Line(NamedTuple):
     """A row of a file: its line or other place, the value (or None), the labels after it."""
@@ -80,27 +83,23 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False) -> Hierar
 
     ``name`` is what the format is called.
     """
-    # 1. Rows of equal length. Many lines have the same labels: a path is made once.
+    # 1. Rows of equal length; of equal rows, the first counts.
     height = max(map(len, map(_LABELS, lines)))
     numbers: dict[Path, int] = {}
-    known: dict[tuple[str, ...] | tuple[str | None, tuple[str, ...]], int] = {}
     path_of: list[int] = []
     first: list[Line] = []  # for each path, the line that has it first
     for line in lines:
-        labels = line.labels
-        own = labels if labels and labels[0] else (line.value, labels)  # the value stands for labels that are missing
-        if (number := known.get(own)) is None:
-            number = known[own] = numbers.setdefault(_padded(line, height), len(numbers))
-            if number == len(first):
-                first.append(line)
+        number = numbers.setdefault(_padded(line, height), len(numbers))
+        if number == len(first):
+            first.append(line)
         path_of.append(number)
     values = [line.value for line in lines]
-    if len(set(values)) < len(values):  # equal rows say the same: the first of them counts
+    if len(set(values)) < len(values):
         different: dict[tuple[str | None, int], Line] = {}
         for row, line in zip(zip(values, path_of, strict=True), lines, strict=True):
             different.setdefault(row, line)
-        lines = list(different.values())
         values, path_of = [value for value, _ in different], [number for _, number in different]
+        _require_one_row_each(values, list(different.values()))
     # 2. A root above them all.
     paths = list(numbers)
     notes: tuple[str, ...] = ()
@@ -111,13 +110,12 @@ def rows_of(lines: Sequence[Line], name: str, *, header: bool = False) -> Hierar
             others = sum(paths[number][-1] != ROOT for number in path_of)
             raise BrokenError(
                 without.place,
-                f"this row does not end in the root * as others do ({_rows(others)} in all). "
-                "Add the labels that are missing",
+                f"this row does not end in the root * as others do ({others:,} {'row' if others == 1 else 'rows'} in "
+                "all). Add the labels that are missing",
             )
         notes = (f"it has {len(roots):,} roots, and a common root * was put above them",)
         paths = [(*path, ROOT) for path in paths]
     # 3. They must form a tree.
-    _require_one_row_each(values, lines)
     _require_tree(paths, first)
     return HierarchyRows(values, paths, path_of, header=header, format=name, notes=notes)
 
@@ -146,7 +144,8 @@ def _require_one_row_each(values: Sequence[str | None], lines: Sequence[Line]) -
     row = next(row for row, value in enumerate(values) if seen.setdefault(value, row) != row)
     raise BrokenError(
         lines[row].place,
-        f"this value has a row already ({lines[seen[values[row]]].place}). {_again(again)} Keep one row per value",
+        f"this value has a row already ({lines[seen[values[row]]].place}). {again:,} "
+        f"{'row is' if again == 1 else 'rows are'} for a value that came before. Keep one row per value",
     )
 
 
@@ -172,14 +171,6 @@ def _require_tree(paths: Sequence[Path], lines: Sequence[Line]) -> None:
                 )
 
 
-def _again(number: int) -> str:
-    return f"{_rows(number)} {'is' if number == 1 else 'are'} for a value that came before."
-
-
-def _rows(number: int) -> str:
-    return f"{number:,} {'row' if number == 1 else 'rows'}"
-
-
 def rows_of_pairs(pairs: Iterable[Line], name: str, *, header: bool = False) -> HierarchyRows:
     """Return the rows of a tree of child,parent pairs: a row for every child that is no parent."""
     parents: dict[str | None, str] = {}
@@ -195,7 +186,13 @@ def rows_of_pairs(pairs: Iterable[Line], name: str, *, header: bool = False) -> 
         places.setdefault(child, pair.place)
     _require_no_circle(parents, places)
     inner = set(parents.values())
-    lines = [Line(places[child], child, _ancestors(parents, child)) for child in parents if child not in inner]
+    lines = []
+    for child, parent in parents.items():
+        if child not in inner:
+            labels = [parent]
+            while labels[-1] in parents:
+                labels.append(parents[labels[-1]])
+            lines.append(Line(places[child], child, tuple(labels)))
     return rows_of(lines, name, header=header)
 
 
@@ -210,12 +207,3 @@ def _require_no_circle(parents: dict[str | None, str], places: dict[str | None, 
             way[node] = None
             node = parents[node]
         safe.update(way)
-
-
-def _ancestors(parents: dict[str | None, str], value: str | None) -> tuple[str, ...]:
-    chain: list[str] = []
-    parent = parents.get(value)
-    while parent is not None:
-        chain.append(parent)
-        parent = parents.get(parent)
-    return tuple(chain)

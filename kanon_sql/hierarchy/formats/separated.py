@@ -80,14 +80,11 @@ def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
             lines.append(Line(begun, value if value or written.lstrip(" ").startswith('"') else None, labels))
     except csv.Error as error:
         raise BrokenError(line_place(first), f"this cannot be read as CSV ({error})") from None
-    if whole and written.count('"') % 2 and _is_open(written, separator):
+    # A record that ends inside quotes goes on: nothing but the end of the file can have ended it.
+    next_line = f"{separator}\n"
+    if whole and written.count('"') % 2 and len(list(csv.reader([written, next_line], delimiter=separator))) == 1:
         raise BrokenError(line_place(begun), "a quote is opened here and not closed")
     return lines
-
-
-def _is_open(record: str, separator: str) -> bool:
-    """Return True if a record ends inside quotes: nothing but the end of the file can end it then."""
-    return len(list(csv.reader([record, f"{separator}\n"], delimiter=separator))) == 1
 
 
 def _label(label: str, written: str) -> str:

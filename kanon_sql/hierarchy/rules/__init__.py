@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 from kanon_sql.errors import HierarchyError
 from kanon_sql.hierarchy.expressions import DATES, NUMBERS, ROOT, distinct_values_query, level_name
+from kanon_sql.hierarchy.ready import READY
 from kanon_sql.sql import build as sql
+from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,19 +33,13 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class ColumnExtremes:
-    """Extremes of a column, as far as they were requested.
+    """Extremes of a column, as far as they were requested."""
 
-    Attributes:
-        minimum, maximum: of numbers; None if there is no number.
-        shortest, longest: lengths in characters of values as text; 0 if there is no value.
-        most_bytes: length in bytes of the longest; as many as characters if all are ASCII.
-    """
-
-    minimum: Decimal | None = None
+    minimum: Decimal | None = None  # of numbers
     maximum: Decimal | None = None
-    shortest: int = 0
+    shortest: int = 0  # characters of a value as text
     longest: int = 0
-    most_bytes: int = 0
+    most_bytes: int = 0  # of the longest: as many as characters if all are ASCII
 
 
 class BuiltRule:
@@ -141,6 +137,30 @@ def _instead(column: Column, wanted: str) -> str:
 
 
 @dataclass(frozen=True)
+class ListedRule:
+    """A hierarchy file, which lists values instead of computing the labels of any."""
+
+    path: Path
+
+    @property
+    def is_ready_made(self) -> bool:
+        return self.path.parent == data_directory("hierarchies")
+
+    def __str__(self) -> str:
+        here, path = Path.cwd(), self.path
+        return self._called(path.relative_to(here) if path.is_relative_to(here) else path)
+
+    def absolute(self) -> str:
+        return self._called(self.path.absolute())
+
+    def _called(self, path: Path) -> str:
+        return f"{READY}{self.path.stem}" if self.is_ready_made else self.with_path(str(path))
+
+    def with_path(self, path: str) -> str:
+        return path
+
+
+@dataclass(frozen=True)
 class FlatRule(BuiltRule):
     def __str__(self) -> str:
         return "flat"
@@ -212,19 +232,10 @@ def label_form(text: str) -> LabelForm:
 
 
 def is_dashed(form: LabelForm | None, column: Column, *, can_be: bool) -> bool:
-    """Return True if ranges are written with dashes: as a rule says, else if they can be.
-
-    Raises:
-        HierarchyError: a rule says so, and they cannot be: a bound is negative, or not a whole number.
-    """
+    """Return True if ranges are written with dashes: as a rule says, else if all bounds are whole and none negative."""
     if form == "dashes" and not can_be:
         raise HierarchyError(
             f"The labels of column {column.name!r} cannot be written with dashes (labels=dashes): it has negative "
             "numbers or bounds, or none that are whole. Use labels=brackets."
         )
     return can_be and form != "brackets"
-
-
-def seen_from_here(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

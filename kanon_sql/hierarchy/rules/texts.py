@@ -29,15 +29,14 @@ from kanon_sql.hierarchy.expressions import (
     matches_whole,
     value_text,
 )
-from kanon_sql.hierarchy.ready import READY
 from kanon_sql.hierarchy.rules import (
     BuiltRule,
     FlatRule,
+    ListedRule,
     comma_separated,
     joined,
     require,
     rises,
-    seen_from_here,
     suffix_of,
     whole_numbers,
 )
@@ -221,17 +220,15 @@ def _prefix_query(lengths: range, column: Column, source: exp.Table) -> exp.Quer
 
 
 @dataclass(frozen=True)
-class PrefixRule:
+class PrefixRule(ListedRule):
     """A CSV file of levels that is looked up by the first characters of a value.
 
     Values are compared in capitals, without dots, hyphens and spaces.
     """
 
-    path: Path  # the file; its values are prefixes
     lengths: tuple[int, ...]  # of the prefixes that stand below the file's levels, longest first; the last is looked up
     hide: bool = False  # whether the prefixes are no levels
     values: str | None = None  # a regular expression for values, as they are compared; None: anything
-    name: str | None = None  # of a ready-made hierarchy; None for another file
 
     def __post_init__(self) -> None:
         falls = bool(self.lengths) and rises(self.lengths[::-1], above=0)
@@ -246,12 +243,6 @@ class PrefixRule:
         is_written = bool(file) and _are_numbers(comma_separated(lengths))
         require(is_written, "prefix needs a number of characters and a file, as in prefix:3:codes.csv")
         return cls(directory / file, whole_numbers([lengths]), hide)
-
-    def __str__(self) -> str:
-        return f"{READY}{self.name}" if self.name is not None else self.with_path(seen_from_here(self.path))
-
-    def absolute(self) -> str:
-        return str(self) if self.name is not None else self.with_path(str(self.path.absolute()))
 
     def with_path(self, path: str) -> str:
         return f"prefix:{joined(self.lengths)}{':hide' if self.hide else ''}:{path}"
@@ -276,14 +267,9 @@ def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> N
 
 def prefix_columns(rows: HierarchyRows) -> dict[str, list[str | int | None]]:
     """Return the prefixes of a file as they are compared, and their labels, by the names of columns."""
-    lines = [(compared(value), *labels) for value, *labels in _rows_of_file(rows) if value is not None]
+    lines = [(compared(value), *labels) for value, *labels in rows.rows if value is not None]
     names = ["prefix", *(level_name(level) for level in range(1, len(rows.levels) + 1))]
     return {name: [line[place] for line in lines] for place, name in enumerate(names)}
-
-
-def prefix_values(rows: HierarchyRows) -> exp.Values:
-    columns = prefix_columns(rows)
-    return sql.values("prefixes", list(columns), zip(*columns.values(), strict=True))
 
 
 def prefixed_query(
@@ -293,7 +279,7 @@ def prefixed_query(
 
     ``prefixes`` has the prefixes and their labels, under the alias ``prefixes``.
     """
-    of_null = next((labels for value, *labels in _rows_of_file(rows) if value is None), [rows.root] * rows.height)
+    of_null = next((labels for value, *labels in rows.rows if value is None), [rows.root] * rows.height)
     code = sql.column("code", "coded")
     shown = () if rule.hide else rule.lengths
     labels: list[exp.Expr] = [exp.Left(this=code.copy(), expression=sql.literal(length)) for length in shown]
@@ -311,10 +297,6 @@ def prefixed_query(
         relations={"prefixes": prefixes},
         steps={"present": [("present", distinct_values_query(column, source))]},
     )
-
-
-def _rows_of_file(rows: HierarchyRows) -> list[tuple[str | None, ...]]:
-    return list(zip(rows.values, *rows.levels, strict=True))
 
 
 def _as_levels(labels: list[exp.Expr]) -> list[exp.Expr]:

@@ -201,14 +201,15 @@ def _all_words() -> Words:
                             compounds.add(letters)
         if about.get("compounds"):
             compounds |= _folded([*about["people"], *about["carriers"]])
+    said = {
+        kind: _folded(word for file in files for word in file["about"].get(kind, ()))
+        for kind in ("people", "carriers", "numbers", "keys")
+    }
     return Words(
         entries={letters: tuple(dict.fromkeys(found)) for letters, found in entries.items()},
-        people=_folded(word for file in files for word in file["about"]["people"]),
-        carriers=_folded(word for file in files for word in file["about"]["carriers"]),
-        numbers=_folded(word for file in files for word in file["about"]["numbers"]),
-        keys=_folded(word for file in files for word in file["about"].get("keys", ())),
         empty=empty,
         compounds=frozenset(word for word in compounds if _is_chinese(word) or len(word) > 2),  # noqa: PLR2004 - "nr" is in every second word
+        **said,
     )
 
 

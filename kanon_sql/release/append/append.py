@@ -35,8 +35,8 @@ from kanon_sql.engine.sources.open_source import Preparation, Source, is_databas
 from kanon_sql.engine.sources.preparing import type_of_cast, with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import HierarchyError, InUseError, SourceError, UsageError, counted
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, parse_rule
+from kanon_sql.hierarchy.rules import ListedRule
+from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.policy.algorithms import GREEDY
@@ -477,7 +477,7 @@ def _prepared(source: Source, policy: Policy, lock: Lock, progress: Listener) ->
 
     for name, text in lock.policy.hierarchies.items():
         rule = parse_rule(text, lock.policy.directory)
-        if isinstance(rule, FileRule | PrefixRule):
+        if isinstance(rule, ListedRule):
             try:
                 found = fingerprint.of_file(rule.path)
             except OSError:

@@ -34,10 +34,8 @@ from kanon_sql.engine.files import private_directory, require_free, write_whole
 from kanon_sql.engine.time_zones import UTC
 from kanon_sql.errors import PolicyError, SourceError, UnsuitableError, UsageError
 from kanon_sql.hierarchy.expressions import ROOT
-from kanon_sql.hierarchy.ready import READY
-from kanon_sql.hierarchy.rules import FlatRule
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, LevelsRule, require_in_files
+from kanon_sql.hierarchy.rules import FlatRule, ListedRule
+from kanon_sql.hierarchy.spec import LevelsRule, require_in_files
 from kanon_sql.models.alpha_k_anonymity import AlphaKAnonymity
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity
@@ -208,9 +206,8 @@ class LockedColumn:
             return cls(name, None, same, hierarchy)
         if isinstance(rule, LevelsRule):
             require_in_files({name: rule}, "a lock")
-        if isinstance(rule, FileRule | PrefixRule):
-            text = str(rule)
-            return cls(name, text if text.startswith(READY) else rule.absolute(), same, hierarchy)
+        if isinstance(rule, ListedRule):
+            return cls(name, rule.absolute(), same, hierarchy)
         if rule is None:
             raise UnsuitableError(
                 f"The bounds of the labels of column {name!r} ({hierarchy.origin}) were chosen by the values of this "
@@ -287,6 +284,6 @@ def print_of_release(engine: Engine, release: exp.Table, columns: NamedColumns) 
 
 def print_of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
     """Return the fingerprint of a hierarchy that is looked up: of its file, or of what is stored in the database."""
-    if isinstance(hierarchy.rule, FileRule | PrefixRule):
+    if isinstance(hierarchy.rule, ListedRule):
         return fingerprint.of_file(hierarchy.rule.path)
     return fingerprint.of_hierarchy(engine, hierarchy)

@@ -242,7 +242,7 @@ def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
     # One that is built from the values of the column grows with them; what it says of a value stays. But a file of
     # prefixes of the user's own may be another one now.
     rule = None if kept.rule is None else parse_rule(kept.rule)
-    own_prefixes = isinstance(rule, PrefixRule) and rule.name is None
+    own_prefixes = isinstance(rule, PrefixRule) and not rule.is_ready_made
     grows = made.definition is not None and not own_prefixes
     if not grows and fingerprint.of_hierarchy(source.engine, made) != kept.fingerprint:
         raise CannotBeCheckedError(f"{needed} is another one now")

@@ -21,8 +21,8 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_column, make_table
 from kanon_sql.errors import InUseError, JointReleaseError, SourceError, command_line, counted
 from kanon_sql.hierarchy.given import given_rules
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule, LevelsRule
+from kanon_sql.hierarchy.rules import ListedRule
+from kanon_sql.hierarchy.spec import LevelsRule
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.release.ledger import fingerprint
 from kanon_sql.release.ledger.earlier import CannotBeCheckedError
@@ -371,7 +371,7 @@ class LedgerOfTable(Ledger):
     def _require_tuples(self, entry: Entry) -> None:
         """Raise where people cannot be looked up, since the tuples of the table stay in their warehouse."""
         engine = self._engine
-        if engine.is_sealed(self.prepared.source.relation):
+        if engine.engine_of(self.prepared.source.relation) is not engine:
             raise JointReleaseError(
                 f"Whether this release goes together with the earlier release {entry.name} ({entry.made_at:%Y-%m-%d}) "
                 "can be checked on the workbench only: it was not published. Leave --search-on warehouse out, or "
@@ -576,7 +576,7 @@ class LedgerOfTable(Ledger):
         source, hierarchies = self.prepared.source, self.publication.hierarchies
         rules = given_rules(source, [hierarchy.column for hierarchy in hierarchies], self.policy)
         texts = {
-            name: rule.absolute() if isinstance(rule, FileRule | PrefixRule) else str(rule)
+            name: rule.absolute() if isinstance(rule, ListedRule) else str(rule)
             for name, rule in rules.items()
             if not isinstance(rule, LevelsRule)  # nothing could be read again
         }

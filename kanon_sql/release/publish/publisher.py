@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from sqlglot import exp
 
+from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.files import uninterrupted
 from kanon_sql.engine.progress import TimedStep, lift_deadlines, silent, take_steps
 from kanon_sql.errors import SourceError, UsageError
@@ -116,7 +117,11 @@ def require_unused(engine: DuckDBEngine, target: exp.Table, name: str, *, replac
 
 
 def require_kind(source: Source, kind: Kind) -> None:
-    source.holder.require_kind(KINDS[kind])
+    """Raise if the database has no relations of a kind, or none that stay."""
+    if kind == "materialized-view":
+        require("a materialized view", source.holder.kind, "A materialized view")
+    if source.holder.forgets is not None:
+        raise UsageError(f"{source.holder.forgets} Or give --out FILE.")
 
 
 def _require_secure_views(source: Source) -> None:

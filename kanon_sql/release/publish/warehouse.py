@@ -161,8 +161,8 @@ def _verified(bench: Workbench, publication: Publication, staging: exp.Table, ex
         verify_rules(bench, *rule_check_query(rules, values))
         bench.forget_mirror(values)
         publication = replace(publication, rules=None)
-    if bench.searching is not None and bench.is_sealed(publication.source):
-        return verify(bench.searching, publication, lookups, staging, expected)
+    if (there := bench.engine_of(publication.source)) is not bench:
+        return verify(there, publication, lookups, staging, expected)
     about = [model.sensitive for model in publication.models]
     wanted = {*publication.quasi_identifiers, *about, *(publication.pseudonyms.names if publication.pseudonyms else [])}
     bench.bring(staging, [column for column in columns if column.name in wanted])
