@@ -20,7 +20,6 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_column
 from kanon_sql.errors import ComputationError, HierarchyError, UsageError
-from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.check import require_counts, require_tree
 from kanon_sql.hierarchy.expressions import ROOT, VALUE, level_name
 from kanon_sql.hierarchy.formats import read_hierarchy
@@ -33,7 +32,7 @@ from kanon_sql.hierarchy.lookup_relation import (
     load_paths,
     reading,
 )
-from kanon_sql.hierarchy.rules import FlatRule, ListedRule
+from kanon_sql.hierarchy.rules import FlatRule, ListedRule, column_facts
 from kanon_sql.hierarchy.rules.texts import PrefixRule, prefix_columns, prefixed_query, require_prefixes
 from kanon_sql.hierarchy.spec import FileRule, FromFile, parse_rule
 from kanon_sql.sql import build as sql

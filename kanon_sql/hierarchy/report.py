@@ -9,13 +9,12 @@ from sqlglot import exp
 
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.check import count_missing
 from kanon_sql.hierarchy.expressions import VALUE, compared, level_name, levels_columns
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.given import build_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade
-from kanon_sql.hierarchy.rules import BuiltRule
+from kanon_sql.hierarchy.rules import BuiltRule, column_facts
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_name

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.errors import UsageError
-from kanon_sql.hierarchy.formats import read_hierarchy, read_lines
-from kanon_sql.hierarchy.formats.levels import lines_of
+from kanon_sql.hierarchy.formats import lines_of, read_hierarchy, read_lines
 from kanon_sql.hierarchy.ready import ready_made
 from kanon_sql.hierarchy.rules import BuiltRule, FlatRule, ListedRule, RuleError, joined, require
 from kanon_sql.hierarchy.rules.bounds import QuantileRule, StepRule

@@ -16,11 +16,10 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.sources.open_source import Source, open_source
-from kanon_sql.hierarchy.build import column_facts, facts_query
 from kanon_sql.hierarchy.expressions import compared, compared_value, matches_whole
 from kanon_sql.hierarchy.formats import read_hierarchy
 from kanon_sql.hierarchy.ready import READY, ReadyMade, catalogue
-from kanon_sql.hierarchy.rules import BuiltRule, FlatRule
+from kanon_sql.hierarchy.rules import BuiltRule, FlatRule, column_facts, facts_query
 from kanon_sql.hierarchy.rules.dates import DateRule
 from kanon_sql.hierarchy.rules.intervals import IntervalRule
 from kanon_sql.hierarchy.rules.texts import MaskRule

@@ -19,9 +19,9 @@ from rows import create_table
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.errors import HierarchyError, UsageError
-from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.given import build_hierarchy
 from kanon_sql.hierarchy.report import rows_query
+from kanon_sql.hierarchy.rules import column_facts
 from kanon_sql.hierarchy.spec import FileRule, parse_rule
 from kanon_sql.hierarchy.suggest import chosen_rule
 from kanon_sql.sql.build import relation

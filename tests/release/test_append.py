@@ -21,8 +21,8 @@ from kanon_sql import DistinctLDiversity, EntropyLDiversity, KAnonymity
 from kanon_sql.cli.main import run
 from kanon_sql.engine.base import Column
 from kanon_sql.engine.duckdb.engine import DuckDBEngine
-from kanon_sql.hierarchy.build import column_facts
 from kanon_sql.hierarchy.given import build_hierarchy
+from kanon_sql.hierarchy.rules import column_facts
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.sql import build as sql
 

@@ -19,7 +19,7 @@ from test_dialects import made
 
 import kanon_sql as kanon
 from kanon_sql.engine.sources.open_source import open_source
-from kanon_sql.hierarchy.build import column_facts
+from kanon_sql.hierarchy.rules import column_facts
 from kanon_sql.hierarchy.spec import parse_rule
 from kanon_sql.policy.policy import Destination
 from kanon_sql.sql import build as sql

@@ -1,4 +1,4 @@
-"""Hierarchy files: lines of levels, or child,parent pairs, whatever they are called.
+"""Hierarchy files: lines of levels, or child,parent pairs, whatever they are called; and levels that Python gives.
 
 ``docs/hierarchies.md`` lists what is understood. A file becomes rows of equal length that form a tree; whether they
 cover the values of a column shows when the frequency set is made.
@@ -7,18 +7,20 @@ cover the values of a column shows when the frequency set is made.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kanon_sql.errors import HierarchyError, SourceError
-from kanon_sql.hierarchy.formats.rows import BrokenError
+from kanon_sql.engine.sources.data_files import frame_kind
+from kanon_sql.errors import HierarchyError, SourceError, UsageError
+from kanon_sql.hierarchy.formats.rows import BrokenError, Line
 from kanon_sql.hierarchy.formats.separated import read_separated, rows_of_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from kanon_sql.hierarchy.formats.rows import HierarchyRows, Line
+    from kanon_sql.hierarchy.formats.rows import HierarchyRows
 
 _NOT_READ = re.compile(
     r"""\s*(<(\?xml\b|!--|!DOCTYPE\b|config\b)                  # XML; a label such as <18 is none
@@ -77,3 +79,48 @@ def _text_of(path: Path) -> str:
         raise HierarchyError(
             f"{path}, line {line:,}: this is not UTF-8 text. Convert it, for example with iconv -t utf-8."
         ) from None
+
+
+# Levels that Python gives
+
+
+def lines_of(levels: Any) -> tuple[Line, ...]:  # noqa: ANN401 - a mapping, or a data frame
+    """Return the lines that a file of these levels would have: a value, and its labels up to the root.
+
+    >>> lines_of({"f": "person", 25: ["20s", "*"]})
+    (Line(at='entry 1', value='f', labels=('person',)), Line(at='entry 2', value='25', labels=('20s', '*')))
+    """
+    if isinstance(levels, Mapping):
+        rows: Iterable[Any] = (
+            (value, *(labels if isinstance(labels, list | tuple) else [labels])) for value, labels in levels.items()
+        )
+    else:
+        rows = _rows_of_frame(levels)
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        value, *labels = map(_text, row)
+        lines.append(Line(f"entry {number:,}", value, tuple(label or "" for label in labels)))
+    return tuple(lines)
+
+
+def _rows_of_frame(frame: Any) -> Iterable[Any]:  # noqa: ANN401 - of a library that need not be installed
+    kind = frame_kind(frame)
+    if kind == "pandas":
+        rows: Iterable[Any] = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
+    elif kind == "polars":
+        rows = frame.lazy().collect().iter_rows()
+    elif kind == "arrow":
+        rows = zip(*(column.to_pylist() for column in frame.columns), strict=True)
+    else:
+        raise UsageError(
+            "A hierarchy is a rule, a file, a mapping from a value to its label or its list of labels, or a data frame "
+            f"whose first column is the value; not {type(frame).__name__}."
+        )
+    return rows
+
+
+def _text(cell: Any) -> str | None:  # noqa: ANN401 - any cell
+    """Return a value as a file has it; None for a missing one, and NaN."""
+    if cell is None or cell != cell:  # noqa: PLR0124 - NaN
+        return None
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)

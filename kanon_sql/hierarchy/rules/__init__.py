@@ -8,20 +8,20 @@ goes to the root.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
+from sqlglot import exp
+
 from kanon_sql.errors import HierarchyError
-from kanon_sql.hierarchy.expressions import DATES, NUMBERS, ROOT, distinct_values_query, level_name
+from kanon_sql.hierarchy.expressions import DATES, NUMBERS, ROOT, distinct_values_query, exact_number, level_name
 from kanon_sql.hierarchy.ready import READY
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.build import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from decimal import Decimal
-
-    from sqlglot import exp
 
     from kanon_sql.engine.base import Column, Engine
 
@@ -49,6 +49,8 @@ class BuiltRule:
     """Families of the column types that it is for; empty: any."""
     needs: ClassVar[Literal["extremes", "longest"] | None] = None
     """What it must know of a column."""
+    lengths: tuple[int, ...] = ()
+    """How many characters its labels have: if any, the longest value need not be known."""
 
     @property
     def height(self) -> int | None:
@@ -169,6 +171,50 @@ class FlatRule(BuiltRule):
     def parse(cls, parts: list[str]) -> FlatRule:
         require(not parts, "flat takes no settings")
         return cls()
+
+
+# What rules must know of a column
+
+
+def column_facts(
+    engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
+) -> dict[str, ColumnExtremes]:
+    """Return by name what the rules of columns need to know (None: what choosing a rule needs), in one statement."""
+    needed = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
+    answers: tuple[Any, ...] = ()
+    if (query := facts_query(source, columns)) is not None:
+        answers = engine.row(query, "extremes of the columns that get a hierarchy built")
+    known: dict[str, dict[str, Any]] = {column.name: {} for column, _ in columns}
+    for (name, fact), answer in zip(needed, answers, strict=True):
+        if answer is not None:
+            known[name][fact] = Decimal(str(answer)) if fact in {"minimum", "maximum"} else answer
+    return {name: ColumnExtremes(**facts) for name, facts in known.items()}
+
+
+def facts_query(source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]) -> exp.Select | None:
+    """Return the query behind ``column_facts``; None if nothing must be known."""
+    needed = [expression for column, rule in columns for expression in _needed_facts(column, rule).values()]
+    return exp.select(*needed).from_(sql.aliased(source, "source")) if needed else None
+
+
+def _needed_facts(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
+    """Return the aggregates that a rule needs, by the fact that each tells: to write values as text takes long."""
+    value = sql.column(column.name, "source")
+    text = sql.cast(value, "VARCHAR")
+    length = exp.Length(this=text)
+    needs = rule.needs if rule is not None else "extremes" if column.family in NUMBERS else column.family
+    if needs == "longest" and not (rule is not None and rule.lengths):
+        return {"longest": exp.Max(this=length)}
+    if needs == "text":
+        return {
+            "shortest": exp.Min(this=length.copy()),
+            "longest": exp.Max(this=length),
+            "most_bytes": exp.Max(this=exp.func("STRLEN", text.copy())),
+        }
+    if needs == "extremes" and column.family in NUMBERS:
+        number = exact_number(value, column)
+        return {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}
+    return {}
 
 
 # Reading and writing rules
