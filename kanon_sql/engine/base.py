@@ -351,9 +351,8 @@ def find_column(name: str, columns: Sequence[Column]) -> Column | None:
 
     No relation that DuckDB reads has two columns that differ in case only; ``open_source`` refuses others.
     """
-    exact = [column for column in columns if column.name == name]
-    alike = [column for column in columns if folded(column.name) == folded(name)]
-    return next(iter([*exact, *alike]), None)
+    exact = next((column for column in columns if column.name == name), None)
+    return exact or next((column for column in columns if folded(column.name) == folded(name)), None)
 
 
 def find_columns(names: Iterable[str], columns: Sequence[Column]) -> list[Column]:
@@ -406,9 +405,7 @@ def chosen_table(
 
 
 def _list(listed: list[tuple[Any, ...]]) -> str:
-    shown = 20
-    names = ", ".join(str(row[2]) for row in listed[:shown])
-    return f". There: {names}{', ...' if len(listed) > shown else ''}" if listed else ""
+    return f". There: {_in_short([str(row[2]) for row in listed])}" if listed else ""
 
 
 def make_table(engine: Engine, wanted: str, query: exp.Query, title: str) -> exp.Table:

@@ -8,6 +8,7 @@ DuckDB's errors become one or two lines that say what, where and what to do, and
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
@@ -27,7 +28,7 @@ from kanon_sql.engine.base import error_of
 from kanon_sql.engine.files import PrivateDirectory, is_private, uninterrupted
 from kanon_sql.engine.keys import without_passwords
 from kanon_sql.engine.progress import check_deadline, having, next_deadline, stopped
-from kanon_sql.errors import InUseError, NoRoomError, SearchInterruptedError, SourceError, UsageError
+from kanon_sql.errors import InUseError, NoRoomError, SourceError, UsageError
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> SourceErro
     return SourceError(f"{path} cannot be read ({denied}). Ask its owner, or work as a user who may.")
 
 
-_DONE = "what was being written is there, whole"
+_LOOKS_UP = 0.2  # seconds after which a statement is looked after at the latest
 
 
 class Worker:
@@ -252,7 +253,7 @@ class Worker:
             future = self._submit(work, title) if translate else self._pool.submit(work)
             while not future.done() and (deadline is None or time.monotonic() < deadline):
                 # Not one long wait: a signal that another thread received is only seen between waits.
-                wait_for([future], _patience(deadline))
+                wait_for([future], min(_LOOKS_UP, (deadline or math.inf) - time.monotonic()))
         except BaseException:  # Ctrl-C; or SystemExit, which is what a handler of SIGTERM raises
             self.settle()
             raise
@@ -269,19 +270,8 @@ class Worker:
 
     def finish(self, work: Callable[[], Any], title: str) -> None:
         """Do work that is not stopped half way; an interrupt meanwhile is raised when it is done."""
-        future = self._submit(work, title)
-        came: KeyboardInterrupt | SystemExit | None = None
-        while not future.done():
-            try:
-                wait_for([future], _patience(None))
-            except (KeyboardInterrupt, SystemExit) as error:
-                came = error if came is None or isinstance(error, SystemExit) else came
-        future.result()
-        if isinstance(came, SystemExit):
-            came.add_note(_DONE)
-            raise came
-        if came is not None:
-            raise SearchInterruptedError(f"Interrupted; {_DONE}.")
+        with uninterrupted("what was being written is there, whole"):
+            self._submit(work, title).result()
 
     def _submit(self, work: Callable[[], Result], title: str) -> Future[Result]:
         return self._pool.submit(translated, work, title, self._spills_to)
@@ -304,14 +294,7 @@ class Worker:
             return
 
 
-def _patience(deadline: float | None) -> float:
-    """Return how long to wait for a statement before looking up, in seconds."""
-    longest = 0.2
-    return longest if deadline is None else max(0.0, min(longest, deadline - time.monotonic()))
-
-
-_PATIENCE = 30.0  # seconds for which others may have the database
-_PAUSE = 0.05
+_PATIENCE, _PAUSE = 30.0, 0.05  # seconds for which others may have the database, and between two tries
 
 TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
 
