@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.base import resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
+from kanon_sql.engine.sources.data_files import require_not_read
 from kanon_sql.engine.sources.open_source import Source, is_database, open_database, open_source
 from kanon_sql.errors import HierarchyError, UsageError
 from kanon_sql.hierarchy.check import require_tree
@@ -67,7 +68,7 @@ def export_hierarchy(
     Returns what was written, in numbers.
     """
     path = Path(out)
-    check_csv_target(path, replace=replace)
+    check_csv_target(path, source, hierarchy, replace=replace)
     if column is None:
         if hierarchy is not None:
             raise UsageError("A hierarchy is given without the column that it is for: name the column.")
@@ -79,10 +80,12 @@ def export_hierarchy(
     return shape
 
 
-def check_csv_target(path: Path, *, replace: bool) -> None:
+def check_csv_target(path: Path, *read: object, replace: bool) -> None:
+    """Refuse a file that is no CSV file, is there already, or is one that is read."""
     if path.suffix.lower() != ".csv":
         raise UsageError(f"Hierarchies are written as CSV: give a file whose name ends in .csv, not {path}.")
     require_free(path, replace=replace)
+    require_not_read(path, *read)
 
 
 def file_as_arx(name: str, null: str) -> tuple[Shape, str]:

@@ -17,6 +17,7 @@ from kanon_sql.cli.options.shared import option
 from kanon_sql.cli.output.output import print_sql
 from kanon_sql.engine.base import find_column, resolve_columns
 from kanon_sql.engine.files import write_whole
+from kanon_sql.engine.sources.data_files import require_not_read
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.export import check_csv_target, exportable, file_as_arx
@@ -145,6 +146,7 @@ def _write(opened: Source, rules: dict[str, str], out: Path, *, replace: bool, s
         raise UsageError("--out writes the hierarchy of one column: name one.")
     if out.exists() and not replace and not sql:
         raise UsageError(f"{out} exists already: give another name, or replace it (--replace).")
+    require_not_read(out, opened.database, opened.file)
     (hierarchy,) = make_hierarchies(opened, _named(opened, rules), Policy(hierarchies=rules))
     rows = exp.select(*levels_columns(hierarchy.height)).from_(hierarchy.relation.copy())
     settings = [("FORMAT", exp.var("csv")), ("DELIMITER", sql_of.literal(";")), ("HEADER", exp.true())]
@@ -201,7 +203,8 @@ def export_command(
     elif out is None:
         raise UsageError("Say which file to write: --out FILE.csv.")
     else:
-        check_csv_target(out, replace=replace)
+        files = [text.rpartition("=")[2] for text in arguments or []]
+        check_csv_target(out, source, *files, replace=replace)
     with output.talk() as talk:
         if not arguments:
             shape, text = file_as_arx(source, null)

@@ -387,11 +387,13 @@ class DuckDBEngine(Closing, Engine):
     def relations_behind(self, relation: exp.Table) -> list[exp.Table] | None:
         """Return a relation and, if it is a view, all that it reads from, at any depth; None if that cannot be known.
 
-        It is not known of a definition that sqlglot does not read, or that calls a macro or a function of names.
+        It is not known of a definition that sqlglot does not read, or that calls a macro or a function of names. A bare
+        name is of the schema of its view, or of the current one.
         """
         found, waiting, unseen = [relation], [relation], list[str]()
         while waiting:
-            definition = self.definition_of(waiting.pop(), "what a view reads")
+            view = waiting.pop()
+            definition = self.definition_of(view, "what a view reads")
             if definition is None:
                 continue
             if not unseen:
@@ -400,9 +402,10 @@ class DuckDBEngine(Closing, Engine):
             if any(name in folded(definition) for name in unseen):
                 return None
             try:
-                read = sqlglot.parse_one(definition, read=self.dialect).find_all(exp.Table)
+                read = list(sqlglot.parse_one(definition, read=self.dialect).find_all(exp.Table))
             except SqlglotError:
                 return None
+            read += [sql.relation(table.name, view.db) for table in read if view.db and not table.db]
             new = [table for table in read if table not in found]
             found += new
             waiting += new

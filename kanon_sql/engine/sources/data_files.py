@@ -17,6 +17,7 @@ import duckdb
 from sqlglot import exp
 
 from kanon_sql.engine.base import named_once
+from kanon_sql.engine.sources.addresses import path_in
 from kanon_sql.engine.sources.encodings import (
     PACKED,
     as_plain_text,
@@ -166,6 +167,14 @@ def is_among(path: Path, file: Path) -> bool:
         base = path if path.is_dir() else Path(re.split(r"[*?[]", pattern, maxsplit=1)[0].rpartition("/")[0] or ".")
         return base.resolve() in file.resolve().parents
     return file.resolve().parent in {other.resolve().parent for other in matching(pattern)}
+
+
+def require_not_read(path: Path, *read: object) -> None:
+    """Raise if a file that is to be written is one that the same command reads, alone or among others."""
+    for source in read:
+        place = path_in(source) if isinstance(source, str) else source
+        if isinstance(place, str | Path) and is_among(Path(place), path):
+            raise UsageError(f"{path} is read by this command, and cannot be written by it too: give another name.")
 
 
 def matching(pattern: str) -> list[Path]:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from kanon_sql.engine.base import find_columns, names, resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.addresses import DatabaseAddress, seen_from, shown_source
+from kanon_sql.engine.sources.data_files import require_not_read
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.errors import UsageError
@@ -301,6 +302,7 @@ def write_init(
     ``origin`` is how the file names the table. Return the profile with notes that say what to change in the file.
     """
     require_free(path, replace=replace_existing)
+    require_not_read(path, source.database, source.file)
     seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source))
     text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source), origin=seen)
     parse_policy(text, path)  # what is written reads back

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kanon_sql.engine.files import require_free, write_whole
 from kanon_sql.engine.sources.addresses import seen_from
+from kanon_sql.engine.sources.data_files import require_not_read
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import DEFAULT_K
@@ -348,6 +349,7 @@ def write_tables_proposal(
     Return whether it names ``source``, from which the database was opened.
     """
     require_free(path, replace=replace_existing)
+    require_not_read(path, source)
     origin = origin_of(source, None, database.source(database.tables[0]))
     seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source), table=None)
     schema = unused_name("released", {own for own, _ in database.relations()})

@@ -75,7 +75,20 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
     format_name = check_format(path)
     database = source.database or (source.address.file if isinstance(source.address, DatabaseAddress) else None)
     require_elsewhere(path, database, source.file, replace=replace)
+    require_not_behind(source, path)
     return format_name
+
+
+def require_not_behind(source: Source, path: Path) -> None:
+    """Raise if a file is to be replaced that a view, which is to be anonymized, could read."""
+    if not path.exists() or source.file is not None or source.frame_kind is not None:
+        return
+    behind = source.engine.relations_behind(source.table)
+    if behind is None or not all(isinstance(one.this, exp.Identifier) and "." not in one.name for one in behind[1:]):
+        raise UsageError(
+            f"{source.name} is a view that may read files, and {path} could be one of them: give a name that no file "
+            "has."
+        )
 
 
 def require_elsewhere(path: Path, database: Path | None, file: Path | None = None, *, replace: bool) -> None:

@@ -25,6 +25,7 @@ from kanon_sql.engine.files import uninterrupted
 from kanon_sql.engine.progress import TimedStep, lift_deadlines, silent, take_steps
 from kanon_sql.errors import SourceError, UsageError
 from kanon_sql.hierarchy.given import SCHEMA
+from kanon_sql.release.ledger.store import entries_of
 from kanon_sql.release.publication import forget_replaced, make_replaced
 from kanon_sql.release.publish.alike import make_alike, repeated_query
 from kanon_sql.release.statements import statements_for
@@ -104,16 +105,32 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     places = {(folded(read.db or schema), folded(read.name)) for read in behind or ()}
     if (folded(target.db or schema), folded(target.name)) in places:
         raise UsageError(f"{name!r} is the table that is to be anonymized, or one behind it: give another name.")
-    require_unused(source.engine, target, name, replace=replace)
+    require_unused(source.engine, target, name, replace=replace, has_ledger=source.keeps_tables)
     if kind == "view" and not source.in_warehouse:
         _require_secure_views(source)
     return target
 
 
-def require_unused(engine: DuckDBEngine, target: exp.Table, name: str, *, replace: bool) -> None:
+def require_unused(
+    engine: DuckDBEngine, target: exp.Table, name: str, *, replace: bool, has_ledger: bool = True
+) -> None:
+    """Raise if a name is taken, or if it is that of a table that is to be replaced and is not a release.
+
+    Only a table that the ledger remembers as a release is replaced: any other one could be the original, behind a view,
+    a function, a partition or an inheriting table. A view has no rows to lose. A connection has no ledger.
+    """
     existing = engine.kind_of(target)
-    if existing is not None and not replace:
+    if existing is None:
+        return
+    if not replace:
         raise UsageError(f"There is a {existing.lower()} {name!r} already: give another name, or add --replace.")
+    place = (folded(target.db or engine.current_schema()), folded(target.name))
+    releases = {(folded(entry.target[0] or ""), folded(entry.target[1])) for entry in entries_of(engine)}
+    if has_ledger and "VIEW" not in existing and place not in releases:
+        raise UsageError(
+            f"{name!r} is a table that the ledger does not know as a release, and --replace replaces releases only: "
+            "drop it first, or give another name."
+        )
 
 
 def require_kind(source: Source, kind: Kind) -> None:

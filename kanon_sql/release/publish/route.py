@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.engine.progress import silent
+from kanon_sql.engine.sources.data_files import require_not_read
+from kanon_sql.hierarchy.given import given_rules
+from kanon_sql.hierarchy.rules.texts import PrefixRule
+from kanon_sql.hierarchy.spec import FileRule
 from kanon_sql.policy.destination import decided_backup
 from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
 from kanon_sql.release.publish.publisher import (
@@ -49,6 +53,8 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
         check_in_place(source, decided_backup(destination.backup))
     elif destination.out is not None:
         check_file(source, destination.out, replace=destination.replace)
+        rules = () if policy is None else given_rules(source, source.columns, policy).values()
+        require_not_read(destination.out, *(rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)))
     elif destination.into is not None:
         require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace)

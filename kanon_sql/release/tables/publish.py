@@ -33,6 +33,7 @@ from kanon_sql.release.publish.files import (
     finish_file,
     plain_copy,
     require_elsewhere,
+    require_not_behind,
 )
 from kanon_sql.release.publish.publisher import PublishedRelease, Releasing, Sink, publish, require_unused
 from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
@@ -121,6 +122,8 @@ def to_database(
         raise UsageError(f"{path} would hold one table: name a DuckDB file, such as FILE.duckdb.")
     require_apart(found.policy.key_file, [path], "the release")
     require_elsewhere(path, Path(found.opened.place), replace=replace)
+    for member in found.opened.members:
+        require_not_behind(member.source, path)
     return publish_tables(found, DatabaseSink(tables, path), ignore=ignore_ledger, dry_run=dry_run)
 
 

@@ -31,7 +31,10 @@ from kanon_sql.release.tables.verify import TablesVerification
 from tests.oracles.tables import raw_keys, violations
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from conftest import Ended
 
 psycopg = needs("psycopg")
 
@@ -412,3 +415,27 @@ def test_names_of_schemas_that_cannot_be(database: str) -> None:
     )
     with anonymize_tables(database, policy) as release:
         release.to_schema("ä" * 31)
+
+
+@pytest.mark.parametrize("destination", [["--into", "part"], ["--into-schema", "public"]])
+def test_a_partition_of_the_original_is_not_replaced(
+    database: str, destination: list[str], in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    """Rows of a partition are rows of its table: what replaced it dropped them."""
+    run(
+        database,
+        "CREATE SCHEMA raw",
+        "CREATE TABLE raw.part (patient_id INT, name TEXT, birth_year INT) PARTITION BY RANGE (birth_year)",
+        "CREATE TABLE part PARTITION OF raw.part DEFAULT",
+        "INSERT INTO raw.part SELECT i, 'name', 1950 + i % 2 FROM generate_series(0, 59) AS r(i)",
+    )
+    (in_tmp / "kanon.toml").write_text(
+        '[tables."raw.part"]\nperson = "patient_id"\nidentifying = ["name"]\nquasi_identifiers = ["birth_year"]\n'
+        '[tables."raw.part".hierarchies]\nbirth_year = "flat"\n[privacy]\nk = 2\n'
+    )
+    one = ["raw.part", "--entity", "patient_id", "--id", "name", "--qi", "birth_year", "-k", "2"]
+    what = one if destination[0] == "--into" else ["--policy", "kanon.toml"]
+    refused = kanon("anonymize", database, *what, *destination, "--replace")
+    assert refused.code == 2, refused.out
+    assert "the ledger does not know as a release" in refused.err
+    assert run(database, "SELECT count(*) FROM raw.part") == [(60,)]
