@@ -1,12 +1,17 @@
 /* The catalog of PostgreSQL, in its own SQL: engine/postgres/warehouse.py runs these there. */
 
 /* relations: Tables and views of a PostgreSQL database, but for those of the system; which are partitions of another
-   table; and their comments. */
+   table of their schema, whose rows that table has; and their comments. */
 SELECT
   namespaces.nspname,
   classes.relname,
   CASE classes.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END AS kind,
-  classes.relispartition AS is_partition,
+  classes.relispartition AND EXISTS (
+    SELECT
+    FROM pg_catalog.pg_inherits AS inherits
+    JOIN pg_catalog.pg_class AS whole ON whole.oid = inherits.inhparent
+    WHERE inherits.inhrelid = classes.oid AND whole.relnamespace = classes.relnamespace
+  ) AS is_partition,
   pg_catalog.obj_description(classes.oid, 'pg_class') AS comment
 FROM pg_catalog.pg_class AS classes
 JOIN pg_catalog.pg_namespace AS namespaces ON namespaces.oid = classes.relnamespace

@@ -108,3 +108,62 @@ def test_no_command_writes_over_what_it_reads(in_tmp: Path, kanon: Callable[...,
         assert ended.code == 2, command
         assert "cannot be written by it too" in ended.err, command
     assert {path.name: path.read_bytes() for path in in_tmp.iterdir()} == before
+
+
+WARDS = """[tables.visits]
+person = "patient_id"
+quasi_identifiers = ["ward"]
+hierarchies = { ward = "flat" }
+rest = "drop"
+[tables.notes]
+rows = "kept"
+[tables.persons]
+rows = "dropped"
+[privacy]
+k = 2
+"""
+
+
+def test_numbers_of_people_in_a_kept_table_are_found_by_what_both_refer_to(
+    in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    """The table with the key of both is dropped: the numbers mean the same people all the same."""
+    made(
+        in_tmp / "d.duckdb",
+        "CREATE TABLE persons (pid INT PRIMARY KEY, name TEXT)",
+        "INSERT INTO persons SELECT i, 'name ' || i FROM range(30) AS r(i)",
+        "CREATE TABLE visits (patient_id INT REFERENCES persons (pid), ward TEXT)",
+        "INSERT INTO visits SELECT i % 30, 'w' || (i % 2) FROM range(120) AS r(i)",
+        "CREATE TABLE notes (who INT REFERENCES persons (pid), note TEXT)",
+        "INSERT INTO notes VALUES (0, 'has HIV')",
+    )
+    (in_tmp / "kanon.toml").write_text(WARDS, encoding="utf-8")
+    refused = kanon("anonymize", "d.duckdb", "--policy", "kanon.toml", "--out-dir", "released")
+    assert refused.code == 2, refused.out
+    assert "notes" in refused.err
+    assert "who" in refused.err
+
+
+def test_a_released_table_is_not_kept_in_a_set(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    made(in_tmp / "d.duckdb", f"CREATE TABLE patients AS {PEOPLE}; CREATE TABLE visits AS {VISITS}")
+    made(in_tmp / "d.duckdb", "CREATE TABLE staff AS SELECT i % 3 AS floor FROM range(30) AS r(i)")
+    (in_tmp / "kanon.toml").write_text(f'{SET}[tables.staff]\nrows = "kept"\n', encoding="utf-8")
+    one = ["anonymize", "d.duckdb", "staff", "--qi", "floor", "--count", "rows", "-k", "3", "--into", "staff_k3"]
+    assert kanon(*one).code == 0
+    refused = kanon("anonymize", "d.duckdb", "--policy", "kanon.toml", "--into-schema", "released")
+    assert refused.code == 1, refused.out
+    assert "staff has an earlier release" in refused.err
+
+
+@pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT", "TIME WITH TIME ZONE"])
+def test_types_that_parquet_does_not_hold_are_refused_in_a_set(
+    kind: str, in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    made(in_tmp / "d.duckdb", f"CREATE TABLE patients AS {PEOPLE}; CREATE TABLE visits AS {VISITS}")
+    made(in_tmp / "d.duckdb", f"CREATE TABLE wards (x {kind})")
+    (in_tmp / "kanon.toml").write_text(f'{SET}[tables.wards]\nrows = "kept"\n', encoding="utf-8")
+    run = ["anonymize", "d.duckdb", "--policy", "kanon.toml", "--out-dir", "out", "--file-format"]
+    refused = kanon(*run, "parquet")
+    assert refused.code == 2, refused.out
+    assert f"Column 'wards.x' is of type {kind.partition(' WITH')[0]}" in refused.err
+    assert kanon(*run, "csv").code == 0

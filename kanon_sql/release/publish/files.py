@@ -144,7 +144,7 @@ class FileSink(Sink[Published]):
         super().__init__(released, path, str(path))
         released.take_over()
         self.written = released.publication
-        require_types(self.written, format_name)
+        require_types(self.written.published_types, format_name)
         self.path, self.format_name = path, format_name
 
     @contextmanager
@@ -271,16 +271,16 @@ _NOT_IN_JSON = re.compile(r"\bDECIMAL\((\d+),\s*\1\)")  # written as .5, which i
 _NOT_IN_FRAMES = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
-def require_types(publication: Publication, format_name: str) -> None:
-    """Raise unless a format, or "a data frame", can hold the types of the published columns."""
+def require_types(types: Mapping[str, str], format_name: str) -> None:
+    """Raise unless a format, or "a data frame", can hold columns of these types unchanged."""
     unknown = {
         "parquet": [_NOT_IN_PARQUET],
         "csv": [_NOT_IN_TEXT],
         "a data frame": [_NOT_IN_FRAMES],
     }.get(format_name, [_NOT_IN_TEXT, _NOT_IN_JSON])
     if format_name == EXCEL:
-        require_size(0, len(publication.published_types))
-    for name, kind in publication.published_types.items():
+        require_size(0, len(types))
+    for name, kind in types.items():
         if any(pattern.search(kind) for pattern in unknown) or (format_name == EXCEL and not can_hold(kind)):
             raise _unfit(name, f"is of type {kind.partition('(')[0]}, which {format_name} cannot hold unchanged")
 
@@ -447,7 +447,7 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
 
 def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
     """Raise if a data frame would have other values than the release: pandas has floats in the place of decimals."""
-    require_types(publication, "a data frame")
+    require_types(publication.published_types, "a data frame")
     with with_replaced(engine, publication):
         if kind == "pandas":
             _require_short(engine, publication, _MAY_BE_LONG, _DIGITS, "pandas")

@@ -442,13 +442,17 @@ def _declared_references(database: OpenDatabase, opened: OpenedTables) -> Mappin
         for key in member.keys
         if key.domain[0] == member.name or key.domain[1] == _PEOPLE
     }
-    return {
-        (constraint.table, column): key
+    references = {
+        (constraint.table, column): (folded(constraint.referred[1]), folded(referred))
         for constraint in database.holder.constraints()
         if constraint.referred is not None
         for column, referred in zip(constraint.columns, constraint.referred_columns, strict=True)
-        if (key := keys.get((folded(constraint.referred[1]), folded(referred)))) is not None
     }
+    # A key may itself refer to a table that is not released: what else refers there has the same numbers.
+    for (table, column), referred in references.items():
+        if (key := keys.get((folded(table), folded(column)))) is not None:
+            keys.setdefault(referred, key)
+    return {own: keys[referred] for own, referred in references.items() if referred in keys}
 
 
 def keys_published(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> Iterator[str]:

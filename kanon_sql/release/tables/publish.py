@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
+from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.files import private_directory, require_parent
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.warehouse.workbench import Workbench
@@ -34,6 +35,7 @@ from kanon_sql.release.publish.files import (
     plain_copy,
     require_elsewhere,
     require_not_behind,
+    require_types,
 )
 from kanon_sql.release.publish.publisher import PublishedRelease, Releasing, Sink, publish, require_unused
 from kanon_sql.release.tables.verify import ReleasedTables, TablesVerification
@@ -256,6 +258,9 @@ class _DirectorySink(Sink[PublishedTables]):
         released.require_own_names()
         if wrong := [one.name for one in released.members.values() if not _is_name_of_file(one.relation.name)]:
             raise UsageError(f"{wrong[0]!r} cannot be the name of a file: use --out or --into-schema.")
+        rows = released.found.rows
+        for name, member in released.members.items():
+            require_types({f"{name}.{one.name}": one.type for one in rows.published_columns(member)}, format_name)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -270,17 +275,18 @@ class _DirectorySink(Sink[PublishedTables]):
 
     @property
     def outputs(self) -> Mapping[str, exp.Expr]:
-        rows, members = self.released.found.rows, self.released.members
-        types = {
-            name: {one.name: one.type for one in rows.published_columns(member)} for name, member in members.items()
-        }
         return {
-            name: file_as_rows(file, self.format_name, types[name]) for name, file in self._files(self.made).items()
+            name: file_as_rows(file, self.format_name, self.types[name])
+            for name, file in self._files(self.made).items()
         }
 
     def make(self) -> None:
+        self.types = dict[str, dict[str, str]]()  # as DuckDB has them: it lacks some types of PostgreSQL
         for name, file in self._files(self.made).items():
-            self.engine.run(plain_copy(self.released.query(name), file, self.format_name), f"write {name}")
+            query = self.released.query(name)
+            described = DuckDBEngine.columns(self.engine, query.copy().subquery("rows"))
+            self.types[name] = {column.name: column.type for column in described}
+            self.engine.run(plain_copy(query, file, self.format_name), f"write {name}")
 
     def take_name(self, rows: Mapping[str, int], ledger: Ledger | None) -> None:
         finish_file(self.made, self.path, rows, ledger, self._take, (self._files(self.path), self._files(self.made)))
@@ -306,8 +312,14 @@ class LedgerOfTables(Ledger):
             )
 
     def _require_together(self, *_: object) -> None:
-        sources = [self.opened.place_of(member.relation) for member in self.opened.members if member.roles is not None]
-        if earlier := [entry for entry in self._seen if any(map(entry.is_of, sources))]:
+        # A table that is kept as it is gives away what an earlier release of it promised.
+        kept = [self.opened.place_of(member.relation) for member in self.opened.members if member.roles is None]
+        others = [self.opened.place_of(member.relation) for member in self.opened.members if member.roles is not None]
+        if earlier := [
+            entry
+            for entry in self._seen
+            if any(map(entry.is_of, others)) or (entry.models and any(map(entry.is_of, kept)))
+        ]:
             last = earlier[-1]
             forget = command_line("ledger", [self.opened.place], "--forget", str(last.number))
             raise JointReleaseError(
