@@ -153,7 +153,7 @@ class Destination:
         is_shown=True,
     )
     replace: bool = setting(
-        "Replace a table, view or file of that name.", "release", bool, default=False, is_shown=True
+        "Replace a release, view or file of that name.", "release", bool, default=False, is_shown=True
     )
     dry_run: bool = False
     spreadsheet_safe: bool = setting(
