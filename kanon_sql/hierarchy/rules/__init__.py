@@ -96,25 +96,16 @@ class BuiltRule:
         ``bounds`` are the bounds of intervals around it.
         """
         number, floored = exact or (None, None)
+        needed = {"numbers": number, "floored": floored, "lower_bounds": bounds, "intervals": bounds}
+        steps = [step for step, made in needed.items() if made is not None]
         of_numbers = "numbers" if floored is None else "floored"
-        left_out = {
-            "numbers": number is None,
-            "floored": floored is None,
-            **dict.fromkeys(["lower_bounds", "intervals"], bounds is None),
-        }
-        labelled = "present" if number is None else of_numbers if bounds is None else "intervals"
+        levels = enumerate([*labels, sql.literal(ROOT)], start=1)
+        named = [sql.named(label, level_name(level)) for level, label in levels]
         return sql.query(
             "hierarchy/levels",
-            values={
-                "number": number,
-                "floored": floored,
-                **(bounds or {}),
-                "labels": [
-                    sql.named(label, level_name(level)) for level, label in enumerate([*labels, sql.literal(ROOT)], 1)
-                ],
-            },
-            relations={"floored": sql.relation(of_numbers), "intervals": sql.relation(labelled)},
-            steps={"present": [("present", values)], **{step: [] for step, is_out in left_out.items() if is_out}},
+            values={"number": number, "floored": floored, **(bounds or {}), "labels": named},
+            relations={"floored": sql.relation(of_numbers), "intervals": sql.relation(["present", *steps][-1])},
+            steps={"present": [("present", values)], **{step: [] for step in needed if step not in steps}},
         )
 
     def require_fit(self, column: Column) -> None:
