@@ -11,7 +11,6 @@ from kanon_sql.errors import UsageError
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
 from kanon_sql.evidence.people import named_by
 from kanon_sql.evidence.risk import require_entity, risk_of
-from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.quality import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -25,7 +24,7 @@ from kanon_sql.search.prepare import prepare_source
 if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.case import Case
-    from kanon_sql.measures.quality import PublishedMeasures
+    from kanon_sql.measures.quality import Quality
     from kanon_sql.measures.utility.spread import Spread, UtilitySettings
     from kanon_sql.measures.utility.utility import Utility
     from kanon_sql.policy.gate import Finding
@@ -270,7 +269,7 @@ def quality_against(
     policy: Policy,
     progress: Listener = silent,
     prepared: Prepared | None = None,
-) -> tuple[Prepared, PublishedMeasures]:
+) -> tuple[Prepared, Quality]:
     """Return every measure of a published table against its original, and the original as it was prepared for that."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
     # All that is asked of either side in one scan of it; its risk is that of people, where they are named.
@@ -280,13 +279,4 @@ def quality_against(
     # Only quasi-identifiers are looked at, and rows are what measures count.
     prepared = prepared or prepare_source(original, policy.of_rows(), progress)
     progress(Progress("Measuring"))
-    found = measure_published(
-        prepared.frequency,
-        release.relation,
-        columns,
-        prepared.hierarchies,
-        prepared.labels,
-        [prepared.costs_of(name) for name in CELL_MEASURES],
-        policy.k,
-    )
-    return prepared, found
+    return prepared, measure_published(prepared.as_original(policy.k), release.relation, columns)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from kanon_sql.measures.base import CellMeasure
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -23,6 +22,32 @@ _UNIT = 10**9
 """Costs are whole numbers of this fraction, so that a sum does not depend on the order of its terms."""
 _BITS_UNIT = 10**8
 """The same, as a fraction of a bit."""
+
+
+class CellMeasure:
+    """A mean over all cells of what each cell lost: from 0 (nothing) to 1 (everything).
+
+    A cell costs what its label costs. A cell at the root, like every cell of a suppressed row, costs ``full``. On the
+    way up a cell's cost only grows: the bounds of the search rest on that.
+
+    Attributes:
+        charges_originals: whether original values have a cost, from which the cost of a cell is counted; else it is 0.
+    """
+
+    name: str
+    charges_originals = False
+
+    def full(self, labels: Labels) -> int:
+        """Return the cost of a cell at the root, in the measure's own unit; 0 if the column has nothing to lose."""
+        raise NotImplementedError
+
+    def cost(self, labels: Labels) -> exp.Expr:
+        """Return the cost of a cell with a label below the root, over the columns of the labels relation."""
+        raise NotImplementedError
+
+    def value(self, mean: Fraction) -> float:
+        """Return the measure for a mean cost per cell between 0 and 1."""
+        return float(mean)
 
 
 class Loss(CellMeasure):

@@ -5,13 +5,48 @@ Another measure is another class here, and a name in ``CLASS_MEASURES``.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from kanon_sql.measures.base import IMPOSSIBLE, ClassMeasure
+Cost = int | Fraction
+"""What is minimized: an exact number, so that two nodes are compared without rounding."""
+IMPOSSIBLE = math.inf
+"""The cost of what no release can be."""
 
-if TYPE_CHECKING:
-    from kanon_sql.measures.base import ClassSizes, Cost
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """The sizes of the classes of a node."""
+
+    rows: int
+    k: int  # rows that a published class has at least
+    too_small: int  # rows that a suppressed class has at most
+    published: int  # classes that satisfy all models
+    suppressed: int  # rows in the other classes
+    squares: int  # the sum of the squared sizes of the published classes, in rows
+    suppressed_squares: int  # the same of the other classes
+
+
+class ClassMeasure:
+    """A measure made from the sizes of the classes of a node."""
+
+    name: str
+
+    def cost(self, sizes: ClassSizes) -> Cost | float:
+        """Return the exact cost of a node; ``IMPOSSIBLE`` if it publishes nothing that could be measured."""
+        raise NotImplementedError
+
+    def least(self, lower: ClassSizes, suppressed: int) -> Cost | float:
+        """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
+
+        ``suppressed`` may be some of these rows, in whole classes.
+        """
+        raise NotImplementedError
+
+    def value(self, cost: Cost) -> float:
+        """Return the measure for a cost."""
+        return float(cost)
 
 
 class Discernibility(ClassMeasure):

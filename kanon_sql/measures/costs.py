@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
     from kanon_sql.engine.base import Engine
-    from kanon_sql.measures.base import CellMeasure, ClassMeasure, Cost
+    from kanon_sql.measures.cell_measures import CellMeasure
+    from kanon_sql.measures.class_measures import ClassMeasure, Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.models.base import PrivacyModel
 
@@ -131,8 +132,19 @@ def level_costs(
     engine: Engine, labels: Sequence[Labels], measures: Sequence[CellMeasure], rows: int
 ) -> tuple[Costs, ...]:
     """Return what measures charge for the levels of each column: all of them by one statement."""
-    answers = engine.rows(_level_costs_query(labels, measures), "costs of every level")
-    found = {(number, level): (labelled, charged) for number, level, labelled, *charged in answers}
+    has_rows = sql.column(N) > 0
+    cost_of = {measure: sql.column(measure.name) for measure in measures}
+    query = sql.query(
+        "measures/levels",
+        values={
+            "costs": [sql.named(_cost_by_number(labels, measure), measure.name) for measure in measures],
+            "charged": [
+                part for cost in cost_of.values() for part in (_charged(cost), sql.where(exp.Max(this=cost), has_rows))
+            ],
+        },
+        relations={"labels": labels[0].facts},
+    )
+    found = {(number, level): rest for number, level, *rest in engine.rows(query, "costs of every level")}
     return tuple(_costs_of(place, measure, labels, found, rows) for place, measure in enumerate(measures))
 
 
@@ -140,19 +152,20 @@ def _costs_of(
     place: int,
     measure: CellMeasure,
     labels: Sequence[Labels],
-    found: Mapping[tuple[int, int], tuple[int, Sequence[Any]]],
+    found: Mapping[tuple[int, int], Sequence[Any]],
     rows: int,
 ) -> Costs:
+    """Return what a measure charges; ``found``: how many labels a level has, and the costs by each measure."""
     full = [measure.full(column) for column in labels]
     unit = lcm(*(cost for cost in full if cost))
     weights = tuple(unit // cost if cost else 0 for cost in full)
+    nothing = (0,) * (2 * place + 3)
     totals, largest, labelled = [], [], []
     for column, weight in zip(labels, weights, strict=True):
-        levels = [found.get((column.number, level), (0, ())) for level in range(column.height + 1)]
-        charged = [costs[2 * place : 2 * place + 2] or (0, 0) for _, costs in levels]
-        totals.append(tuple(int(total or 0) * weight for total, _ in charged))
-        largest.append(tuple(int(most or 0) * weight for _, most in charged))
-        labelled.append(tuple(number for number, _ in levels))
+        levels = [found.get((column.number, level), nothing) for level in range(column.height + 1)]
+        totals.append(tuple(int(level[2 * place + 1] or 0) * weight for level in levels))
+        largest.append(tuple(int(level[2 * place + 2] or 0) * weight for level in levels))
+        labelled.append(tuple(level[0] for level in levels))
     common = tuple(cost * weight for cost, weight in zip(full, weights, strict=True))
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
 
@@ -184,9 +197,20 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
     if not charged:
         return [0] * len(labels)
     masks = frequency.masks(node)
+    bound = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
+    at: list[_At] = []
+    for column in labels:
+        is_charged, level = column.number in charged, node[column.number]
+        own = {
+            f"mask_of_{column.number}_{placement.number}": placement.word.mask(level) if is_charged else 0
+            for placement in column.placements
+        }
+        level_name = f"level_of_{column.number}"
+        bound |= {level_name: level if is_charged else _NO_LEVEL, **own}
+        at.append((column, exp.Placeholder(this=level_name), [exp.Placeholder(this=name) for name in own]))
     shape = ("hidden costs", relation.name, merged, few_apart, *(mask != 0 for mask in masks))
     if shape not in statements:
-        bound_masks = [_bound(mask_name(key)) if mask else 0 for key, mask in enumerate(masks)]
+        bound_masks = [exp.Placeholder(this=mask_name(key)) if mask else 0 for key, mask in enumerate(masks)]
         if few_apart:
             (k,) = {int(model.required) for model in models}
             classes = failing_people(relation, bound_masks, k)
@@ -195,21 +219,7 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
             classes = [("classes", query)]
         fails = exp.true() if few_apart else sql.negated(is_published(models))
         keys = [key for key, mask in enumerate(masks) if mask] or [0]
-        at: list[_At] = [
-            (
-                column,
-                exp.Placeholder(this=_level_of(column)),
-                [exp.Placeholder(this=name) for name in _masks_of(column)],
-            )
-            for column in labels
-        ]
         statements[shape] = _cells_query(classes, fails, keys, at, labels, costs.measure)
-    bound = {mask_name(key): mask for key, mask in enumerate(masks) if mask}
-    for column in labels:
-        is_charged, level = column.number in charged, node[column.number]
-        bound[_level_of(column)] = level if is_charged else _NO_LEVEL
-        for name, placement in zip(_masks_of(column), column.placements, strict=True):
-            bound[name] = placement.word.mask(level) if is_charged else 0
     answers = frequency.engine.rows(statements[shape], f"what suppressed rows lose at {node}", bound)
     found = {number: int(total) for number, _, total in answers}
     return [found.get(number, 0) * weight for number, weight in enumerate(costs.weights)]
@@ -287,38 +297,33 @@ def _code_of_class(keys: Sequence[int], word: int) -> exp.Expr:
     return exp.BitwiseAnd(this=shifted, expression=sql.column(mask_name(word), "levels"))
 
 
-def _level_of(column: Labels) -> str:
-    return f"level_of_{column.number}"
-
-
-def _bound(name: str) -> exp.Expr:
-    return exp.Placeholder(this=name)
-
-
-def _masks_of(column: Labels) -> list[str]:
-    return [f"mask_of_{column.number}_{word}" for word in range(len(column.placements))]
-
-
 def costs_of_columns(
-    engine: Engine, labelled: exp.Select, labels: Sequence[Labels], costs: Sequence[Costs], suppressed: int
-) -> list[list[int]]:
-    """Return what the cells of classes and of suppressed rows cost by each measure and column, in its common unit.
+    engine: Engine,
+    labelled: exp.Select,
+    labels: Sequence[Labels],
+    costs: Sequence[Costs],
+    suppressed: int,
+    *beside: exp.Expr,
+) -> tuple[list[list[int]], list[Any]]:
+    """Return what cells cost by each measure and column, in its common unit; and what else is asked of the classes.
 
-    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet.
+    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet, and
+    is of no use afterwards.
     """
     charged = [
         _charged(cell_cost(column, cost.measure, labels_alias(column)), "classes")
         for cost in costs
         for column in labels
     ]
-    answers = iter(engine.row(labelled.select(*charged), "what the cells of the classes cost"))
+    found = engine.row(labelled.select(*charged, *beside, copy=False), "what the cells of the classes cost")
+    answers = iter(found)
     return [
         [
             int(next(answers) or 0) * weight + suppressed * full
             for weight, full in zip(cost.weights, cost.full, strict=True)
         ]
         for cost in costs
-    ]
+    ], list(answers)
 
 
 def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> list[dict[tuple[int, ...], int]]:
@@ -331,32 +336,6 @@ def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> l
         rows = engine.rows(query, f"what labels of column {column.number + 1} cost")
         found.append({tuple(map(int, code)): int(cost) * weight for *code, cost in rows})
     return found
-
-
-def _level_costs_query(labels: Sequence[Labels], measures: Sequence[CellMeasure]) -> exp.Select:
-    """Return the query of the labels of every level, and what they cost by each measure: in all, and at most."""
-    number, level = sql.column(NUMBER), sql.column("level")
-    cells = exp.select(
-        number.copy(),
-        level.copy(),
-        sql.column(N),
-        *(sql.named(_cost_by_number(labels, measure), measure.name) for measure in measures),
-    ).from_(labels[0].facts.copy(), copy=False)
-    has_rows = sql.column(N) > 0
-    charged = [
-        part
-        for measure in measures
-        for part in (
-            _charged(sql.column(measure.name)),
-            sql.where(exp.Max(this=sql.column(measure.name)), has_rows.copy()),
-        )
-    ]
-    labelled = sql.where(sql.count_rows(), has_rows)
-    return (
-        exp.select(number, level.copy(), labelled, *charged)
-        .from_(cells.subquery("cells", copy=False), copy=False)
-        .group_by(number.copy(), level.copy(), copy=False)
-    )
 
 
 def _charged(cost: exp.Expr, relation: str | None = None) -> exp.Expr:

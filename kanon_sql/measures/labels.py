@@ -52,26 +52,16 @@ PART = "part"
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of one quasi-identifier.
-
-    Attributes:
-        number: number of the quasi-identifier.
-        facts: the temporary table above, which has the labels of all quasi-identifiers.
-        rows: rows of the table.
-        placements: where its codes are in the keys.
-        leaves: leaves of the hierarchy; 0 for a table without rows.
-        numeric: whether its values have a distance.
-        lower, upper: extremes of the values in the table, if they have a distance.
-    """
+    """The labels of one quasi-identifier."""
 
     number: int
-    facts: exp.Table
+    facts: exp.Table  # the temporary table above, which has the labels of all quasi-identifiers
     height: int
-    rows: int
-    placements: tuple[Placement, ...]
-    leaves: int
-    numeric: bool
-    lower: float | None
+    rows: int  # rows of the table
+    placements: tuple[Placement, ...]  # where its codes are in the keys
+    leaves: int  # leaves of the hierarchy; 0 for a table without rows
+    numeric: bool  # whether its values have a distance
+    lower: float | None  # extremes of the values in the table, if they have a distance
     upper: float | None
 
     @property
@@ -104,9 +94,8 @@ def make_labels(
     for number, hierarchy in enumerate(hierarchies):
         leaves, lower, upper = facts.get(number, (0, None, None))
         numeric = hierarchy.column.is_numeric and lower is not None
-        placements = _placements(frequency, number)
-        height, rows = hierarchy.height, frequency.rows
-        labels.append(Labels(number, relation, height, rows, placements, leaves, numeric, lower, upper))
+        own = _placements(frequency, number)
+        labels.append(Labels(number, relation, hierarchy.height, frequency.rows, own, leaves, numeric, lower, upper))
     return tuple(labels)
 
 
@@ -116,33 +105,32 @@ def _labels_query(
     columns = [_placements(frequency, number) for number in range(len(hierarchies))]
     words = range(max(map(len, columns)))
     codes, masks = [code_name(word) for word in words], [mask_name(word) for word in words]
+
+    def named(own: Sequence[exp.Expr]) -> list[exp.Expr]:
+        """Return the words of a code by their names; the codes of other columns may have more of them."""
+        every = [*own, *[sql.literal(0)] * (len(words) - len(own))]
+        return [sql.named(code.copy(), name) for code, name in zip(every, codes, strict=True)]
+
     lookups, marginals, levels = [], [], []
     for number, (hierarchy, placements) in enumerate(zip(hierarchies, columns, strict=True)):
-        shorter = [sql.literal(0)] * (len(words) - len(placements))  # the codes of others have more words
         # 1. The values of the hierarchy.
-        own: list[exp.Expr] = [sql.column(code_name(placement.number)) for placement in placements]
         of_lookup: dict[str, sql.Given] = {
             "number": number,
-            "codes": [sql.named(code.copy(), name) for code, name in zip([*own, *shorter], codes, strict=True)],
+            "codes": named([sql.column(code_name(placement.number)) for placement in placements]),
             "root_level": _root_level(hierarchy),
             "as_number": as_number(sql.column(VALUE), hierarchy.column),
         }
-        lookups.append(
-            sql.select("measures/labels", part="lookups", values=of_lookup, tables={"lookup": hierarchy.relation})
-        )
+        tables = {"lookup": hierarchy.relation}
+        lookups.append(sql.select("measures/labels", part="lookups", values=of_lookup, tables=tables))
         # 2. Rows of the table with each value: from the frequency set.
         counted, there = others.get(number, (frequency, number))
         own = [code_in_key(placement, placement.word.mask(0)) for placement in _placements(counted, there)]
-        of_rows: dict[str, sql.Given] = {
-            "number": number,
-            "codes_in_keys": [sql.named(code.copy(), name) for code, name in zip([*own, *shorter], codes, strict=True)],
-            "grouped": own,
-        }
+        of_rows: dict[str, sql.Given] = {"number": number, "codes_in_keys": named(own), "grouped": own}
         relations = {"kanon_frequency": counted.relation}
         marginals.append(sql.select("measures/labels", part="marginals", values=of_rows, relations=relations))
         # 3. What the levels leave of codes.
         for level in range(hierarchy.height + 1):
-            left = [placement.word.mask(level) for placement in placements] + [0] * len(shorter)
+            left = [placement.word.mask(level) for placement in placements] + [0] * (len(words) - len(placements))
             levels.append((number, level, level < hierarchy.height, *left))
     same = [sql.column(name, "lookups").eq(sql.column(name, "marginals")) for name in (NUMBER, *codes)]
     prefixes = [
@@ -258,6 +246,11 @@ class Places:
         return self.labels.numeric and not self.by_tree
 
     @property
+    def null_is_beside(self) -> bool:
+        """Whether the table has NULLs that are beside the ranges of other values, at place 0."""
+        return self.ordered and self.null is not None
+
+    @property
     def place(self) -> str:
         return place_name(self.number)
 
@@ -286,96 +279,62 @@ def make_places(
 ) -> tuple[Places, ...]:
     """Make the places of all columns; numbers and dates in the order of their values, or of their trees."""
     engine = frequency.engine
-    relations = []
-    for column, hierarchy in zip(labels, hierarchies, strict=True):
+    relations, facts = [], []
+    for number, (column, hierarchy) in enumerate(zip(labels, hierarchies, strict=True)):
         name = hierarchy.column.name
         query = _places_query(column, hierarchy, ordered=column.numeric and not by_tree)
-        relations.append(make_table(engine, f"kanon_places_{name}", query, f"places of {name}"))
-    facts = sql.union_all([_facts_query(number, relation) for number, relation in enumerate(relations)])
+        relation = make_table(engine, f"kanon_places_{name}", query, f"places of {name}")
+        relations.append(relation)
+        facts.append(sql.query("measures/places/facts", values={"number": number}, relations={"places": relation}))
     found = []
-    for number, null, different, infinite, *ends in sorted(engine.rows(facts, "NULLs of the columns")):
+    for number, null, different, infinite, *ends in sorted(engine.rows(sql.union_all(facts), "NULLs of the columns")):
         column = labels[number]
         within = (ends[0], ends[1]) if infinite and column.numeric and not by_tree else None
         found.append(Places(column, hierarchies[number], relations[number], null, different, within, by_tree))
     return tuple(found)
 
 
-def _facts_query(number: int, relation: exp.Table) -> exp.Select:
-    """Return the query of a column's number, the place of its NULL, its values, those that are infinite, and its ends.
-
-    Values without rows are not counted.
-    """
-    has_rows = sql.column(N) > 0
-    of_null = exp.and_(has_rows.copy(), sql.column(VALUE).is_(exp.null()))
-    finite = sql.column("number").is_(exp.null()).not_()
-    odd = exp.and_(sql.column("number").is_(exp.null()), sql.column(VALUE).is_(exp.null()).not_())
-    return exp.select(
-        sql.literal(number),
-        sql.where(exp.Max(this=sql.column("place")), of_null),
-        sql.where(sql.count_rows(), has_rows),
-        sql.where(sql.count_rows(), odd),
-        sql.where(exp.Min(this=sql.column("place")), finite),
-        sql.where(exp.Max(this=sql.column("place")), finite.copy()),
-    ).from_(relation.copy())
-
-
 def _places_query(column: Labels, hierarchy: Hierarchy, *, ordered: bool) -> exp.Query:
     codes = [code_name(placement.number) for placement in column.placements]
     inner = range(1, hierarchy.height)
+    # Where a label begins and what is under it is needed of texts only.
+    labelled = () if ordered else inner
 
     def node(level: int) -> list[exp.Expr]:
         masks = [placement.word.mask(level) for placement in column.placements]
         return [sql.bits(sql.column(name), mask) for name, mask in zip(codes, masks, strict=True) if mask]
 
-    # 1. The leaves, and the rows under each label above them.
-    same = sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "leaf")) for name in codes)
-    leaves = exp.select(
-        sql.column(VALUE, "lookup"),
-        *(sql.column(level_name(level), "lookup") for level in inner),
-        *(sql.column(name, "leaf") for name in codes),
-        sql.column(N, "leaf"),
-        sql.named(sql.column("lower", "leaf"), "number"),
-    ).from_(sql.aliased(hierarchy.relation, "lookup"))
-    at_bottom = sql.column("level", "leaf").eq(0)
-    leaves = leaves.join(sql.aliased(column.relation, "leaf"), on=exp.and_(at_bottom, same))
-    # Where a label begins and what is under it is needed of texts only.
-    under = () if ordered else inner
-    rows = [
-        sql.named(sql.cast(sql.over(exp.Sum(this=sql.column(N)), by=node(level)), "BIGINT"), f"rows_{level}")
-        for level in under
-    ]
-    counted = exp.select("*", *rows).from_("leaves")
-    # 2. Their order.
+    def of_node(aggregate: exp.Expr, level: int) -> exp.Expr:
+        return sql.over(aggregate, by=node(level))
+
     if ordered:
-        order: list[str | exp.Expr] = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
         # Not a filtered count over all rows, which takes DuckDB ten times as long as all else.
         nulls = exp.select(sql.count_rows()).from_("leaves").where(sql.column(VALUE).is_(exp.null()))
-        number: exp.Expr = exp.Sub(this=sql.over(exp.RowNumber(), order=order), expression=nulls.subquery())
+        order: list[str | exp.Expr] = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
+        place: exp.Expr = exp.Sub(this=sql.over(exp.RowNumber(), order=order), expression=nulls.subquery())
     else:
         order = [key for level in reversed(inner) for key in (sql.column(f"rows_{level}"), *node(level))]
-        number = sql.over(exp.RowNumber(), order=[*order, N, *codes])
-    placed = exp.select("*", sql.named(sql.cast(number, "INTEGER"), "place")).from_("counted")
-    # 3. Where the labels above a value begin, and how much is under them.
-    up_to = sql.over(exp.Sum(this=sql.column(N)), order=["place"], running=True)
-    above = [
-        item
-        for level in under
-        for item in (
-            sql.named(sql.over(exp.Min(this=sql.column("place")), by=node(level)), node_name(level)),
-            sql.named(sql.over(exp.Count(this=exp.Star()), by=node(level)), f"leaves_{level}"),
-        )
-    ]
-    above += [
-        sql.named(sql.over(end(this=sql.column("number")), by=node(level)), f"{name}_{level}")
-        for level in (under if column.numeric else ())
-        for end, name in ((exp.Min, LOWER), (exp.Max, UPPER))
-    ]
-    return (
-        exp.select("*", sql.named(sql.cast(up_to, "BIGINT"), "up_to"), *above)
-        .from_("placed", copy=False)
-        .with_("leaves", as_=leaves, copy=False)
-        .with_("counted", as_=counted, copy=False)
-        .with_("placed", as_=placed, copy=False)
+        place = sql.over(exp.RowNumber(), order=[*order, N, *codes])
+    under = {f"rows_{level}": sql.cast(of_node(exp.Sum(this=sql.column(N)), level), "BIGINT") for level in labelled}
+    above: dict[str, exp.Expr] = {}
+    for level in labelled:
+        above[node_name(level)] = of_node(exp.Min(this=sql.column("place")), level)
+        above[f"leaves_{level}"] = of_node(sql.count_rows(), level)
+        if column.numeric:
+            above[f"{LOWER}_{level}"] = of_node(exp.Min(this=sql.column("number")), level)
+            above[f"{UPPER}_{level}"] = of_node(exp.Max(this=sql.column("number")), level)
+    return sql.query(
+        "measures/places/made",
+        values={
+            "levels": [sql.column(level_name(level), "lookup") for level in inner],
+            "codes": [sql.column(name, "leaf") for name in codes],
+            "same_codes": sql.all_of(sql.column(name, "lookup").eq(sql.column(name, "leaf")) for name in codes),
+            "under": [sql.named(rows, name) for name, rows in under.items()],
+            "place": place,
+            "above": [sql.named(what, name) for name, what in above.items()],
+        },
+        tables={"lookup": hierarchy.relation},
+        relations={"leaf": sql.aliased(column.relation, "leaf")},
     )
 
 

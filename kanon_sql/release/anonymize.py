@@ -18,7 +18,6 @@ from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
-from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.quality import PartTables, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.keys import Key
     from kanon_sql.hierarchy.spec import Hierarchies
-    from kanon_sql.measures.base import Cost
-    from kanon_sql.measures.quality import ClassCounts
+    from kanon_sql.measures.class_measures import Cost
+    from kanon_sql.measures.quality import Quality
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
     from kanon_sql.release.pseudonyms import Pseudonyms
@@ -251,9 +250,8 @@ def _search(release: Release) -> None:
 
 def _measure(release: Release) -> None:
     result = release.result
-    release.measures, release.counts = measured(
-        release.prepared, release.policy, result.recoding, result.classes, result.models
-    )
+    found = measured(release.prepared, release.policy, result.recoding, result.classes, result.models)
+    release.measures, release.counts = found.values, found.counts
 
 
 def _pass_gate(release: Release) -> None:
@@ -325,9 +323,10 @@ def _leave_out_tied(release: Release) -> None:
         remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
         changed = [bool(remaining.publish(node)) for node in recoding.nodes]
         of_steps = iter(remaining.published)
-        measures, counts = measured(
+        found_now = measured(
             prepared, release.policy, Local(tuple(remaining.steps)), remaining.relation, prepared.coded(models)
         )
+        measures, counts = found_now.values, found_now.counts
         remaining.close()
         engine.run(sql.drop(frequency.relation), "drop what the release was measured from")
     if release.levels is None:  # a local recoding
@@ -380,14 +379,11 @@ def measured(
     recoding: Recoding,
     classes: exp.Table | PartTables,
     models: Sequence[PrivacyModel] | None = None,
-) -> tuple[dict[str, float | None], ClassCounts]:
-    """Return every measure of a recoding, and drop what it was measured from; for ``models`` see ``SearchResult``."""
+) -> Quality:
+    """Measure a recoding, and drop what it was measured from; for ``models`` see ``SearchResult``."""
     of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
     models = prepared.coded(policy.models) if models is None else models
-    charges = [prepared.costs_of(name) for name in CELL_MEASURES]
-    found = measure_recoding(
-        prepared.frequency, classes, recoding, models, prepared.hierarchies, prepared.labels, charges, policy.k
-    )
+    found = measure_recoding(prepared.as_original(policy.k), classes, recoding, models)
     for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
         if table != prepared.frequency.relation:
             prepared.frequency.engine.run(sql.drop(table), "drop what the release was measured from")

@@ -24,6 +24,7 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.measures.costs import Costs, Objective, level_costs
 from kanon_sql.measures.labels import Labels, Places, make_labels, make_places
+from kanon_sql.measures.quality import Original
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
 from kanon_sql.models.population import PopulationModel
@@ -85,6 +86,11 @@ class Prepared:
             costs = level_costs(frequency.engine, self.labels, list(CELL_MEASURES.values()), frequency.rows)
             self._costs.update(zip(CELL_MEASURES, costs, strict=True))
         return self._costs[measure]
+
+    def as_original(self, k: int) -> Original:
+        """Return what releases are measured against; ``k`` is the class size in whose units the average is given."""
+        costs = [self.costs_of(name) for name in CELL_MEASURES]
+        return Original(self.frequency, self.hierarchies, self.labels, costs, k)
 
     def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
         return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))

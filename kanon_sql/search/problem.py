@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.frequency import FrequencySet
     from kanon_sql.classes.lattice import Lattice, Node
     from kanon_sql.classes.recoding import Cutting, Recoding
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.measures.costs import Costs, Objective
     from kanon_sql.measures.labels import Labels, Places
     from kanon_sql.measures.quality import PartTables

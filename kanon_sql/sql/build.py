@@ -256,7 +256,7 @@ def relation(name: str, schema: str | None = None, catalog: str | None = None) -
     )
 
 
-Relation = TypeVar("Relation", exp.Table, exp.Subquery)
+Relation = TypeVar("Relation", exp.Table, exp.Subquery, exp.Table | exp.Subquery)
 
 
 def aliased(table: Relation, alias: str) -> Relation:

@@ -734,7 +734,7 @@ SELECT
   number,
   level,
   COUNT(*) FILTER(WHERE
-    n > 0),
+    n > 0) AS labels,
   SUM(n * (
     loss
   )),
@@ -901,6 +901,139 @@ SELECT
   MIN(measure_0)
 FROM kanon_classes;
 
+-- density of the box of each class
+CREATE TEMPORARY TABLE kanon_densities AS
+SELECT
+  mask_0,
+  key_0,
+  SUM(n / volume) AS density
+FROM (
+  SELECT
+    CASE
+      WHEN labels_1.at_root
+      THEN 0
+      ELSE CASE labels_1.level WHEN 0 THEN 255 WHEN 1 THEN 240 WHEN 2 THEN 224 ELSE 0 END
+    END | CASE
+      WHEN labels_2.at_root
+      THEN 0
+      ELSE CASE labels_2.level WHEN 0 THEN 768 ELSE 0 END
+    END | CASE
+      WHEN labels_3.at_root
+      THEN 0
+      ELSE CASE labels_3.level WHEN 0 THEN 31744 WHEN 1 THEN 31744 WHEN 2 THEN 24576 ELSE 0 END
+    END AS mask_0,
+    CASE WHEN labels_1.at_root THEN 0 ELSE labels_1.code END | CASE WHEN labels_2.at_root THEN 0 ELSE (
+      labels_2.code << 8
+    ) END | CASE WHEN labels_3.at_root THEN 0 ELSE (
+      labels_3.code << 10
+    ) END AS key_0,
+    1.0e0 * CAST(CASE WHEN labels_1.at_root THEN 53 ELSE labels_1.leaves END AS DOUBLE) * CAST(CASE WHEN labels_2.at_root THEN 2 ELSE labels_2.leaves END AS DOUBLE) * CAST(CASE WHEN labels_3.at_root THEN 7 ELSE labels_3.leaves END AS DOUBLE) AS volume,
+    classes.n
+  FROM kanon_classes AS classes
+  JOIN (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 0
+  ) AS labels_1
+    ON labels_1.level = classes.level_1 AND labels_1.code = (
+      key_0 & 255
+    )
+  JOIN (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 1
+  ) AS labels_2
+    ON labels_2.level = classes.level_2
+    AND labels_2.code = (
+      (
+        key_0 >> 8
+      ) & 3
+    )
+  JOIN (
+    SELECT
+      *
+    FROM kanon_label_facts
+    WHERE
+      number = 2
+  ) AS labels_3
+    ON labels_3.level = classes.level_3
+    AND labels_3.code = (
+      (
+        key_0 >> 10
+      ) & 31
+    )
+  UNION ALL
+  SELECT
+    0 AS mask_0,
+    0 AS key_0,
+    742.0 AS volume,
+    3 AS n
+) AS boxes
+GROUP BY
+  mask_0,
+  key_0;
+
+-- patterns of masks
+SELECT DISTINCT
+  mask_0
+FROM kanon_densities AS densities
+ORDER BY
+  mask_0;
+
+-- boxes that cover each tuple
+CREATE TEMPORARY TABLE kanon_covered AS
+WITH tuples AS (
+  SELECT
+    key_0,
+    CAST(SUM(n) AS BIGINT) AS n
+  FROM kanon_frequency
+  GROUP BY
+    key_0
+), pairs AS MATERIALIZED (
+  SELECT
+    key_0,
+    n,
+    mask_0,
+    key_0 & mask_0 AS masked_key_0
+  FROM tuples
+  CROSS JOIN (VALUES
+    (0),
+    (32512)) AS patterns(mask_0)
+)
+SELECT
+  pairs.key_0,
+  pairs.n,
+  densities.density
+FROM pairs
+JOIN kanon_densities AS densities
+  ON pairs.mask_0 = densities.mask_0 AND pairs.masked_key_0 = densities.key_0;
+
+-- KL divergence
+SELECT
+  SUM(n * (
+    LN(CAST(n AS DOUBLE) / density) / LN(2.0)
+  )) / CAST(60 AS DOUBLE),
+  SUM(n)
+FROM (
+  SELECT
+    n,
+    SUM(density) AS density
+  FROM kanon_covered
+  GROUP BY
+    key_0,
+    n
+) AS rebuilt;
+
+-- drop the boxes that cover each tuple
+DROP TABLE IF EXISTS kanon_covered;
+
+-- drop the densities
+DROP TABLE IF EXISTS kanon_densities;
+
 -- what the cells of the classes cost
 SELECT
   SUM(
@@ -1016,6 +1149,9 @@ SELECT
         END
       END
     )
+  ),
+  SUM(
+    classes.n * 1.0e0 * CAST(CASE WHEN labels_1.at_root THEN 53 ELSE labels_1.leaves END AS DOUBLE) * CAST(CASE WHEN labels_2.at_root THEN 2 ELSE labels_2.leaves END AS DOUBLE) * CAST(CASE WHEN labels_3.at_root THEN 7 ELSE labels_3.leaves END AS DOUBLE)
   )
 FROM kanon_classes AS classes
 JOIN (
@@ -1054,147 +1190,6 @@ JOIN (
       key_0 >> 10
     ) & 31
   );
-
--- what each class covers
-CREATE TEMPORARY TABLE kanon_boxes AS
-SELECT
-  CASE
-    WHEN labels_1.at_root
-    THEN 0
-    ELSE CASE labels_1.level WHEN 0 THEN 255 WHEN 1 THEN 240 WHEN 2 THEN 224 ELSE 0 END
-  END | CASE
-    WHEN labels_2.at_root
-    THEN 0
-    ELSE CASE labels_2.level WHEN 0 THEN 768 ELSE 0 END
-  END | CASE
-    WHEN labels_3.at_root
-    THEN 0
-    ELSE CASE labels_3.level WHEN 0 THEN 31744 WHEN 1 THEN 31744 WHEN 2 THEN 24576 ELSE 0 END
-  END AS mask_0,
-  CASE WHEN labels_1.at_root THEN 0 ELSE labels_1.code END | CASE WHEN labels_2.at_root THEN 0 ELSE (
-    labels_2.code << 8
-  ) END | CASE WHEN labels_3.at_root THEN 0 ELSE (
-    labels_3.code << 10
-  ) END AS key_0,
-  CAST(1 AS DOUBLE) * CAST(CASE WHEN labels_1.at_root THEN 53 ELSE labels_1.leaves END AS DOUBLE) * CAST(CASE WHEN labels_2.at_root THEN 2 ELSE labels_2.leaves END AS DOUBLE) * CAST(CASE WHEN labels_3.at_root THEN 7 ELSE labels_3.leaves END AS DOUBLE) AS volume,
-  classes.n
-FROM kanon_classes AS classes
-JOIN (
-  SELECT
-    *
-  FROM kanon_label_facts
-  WHERE
-    number = 0
-) AS labels_1
-  ON labels_1.level = classes.level_1 AND labels_1.code = (
-    key_0 & 255
-  )
-JOIN (
-  SELECT
-    *
-  FROM kanon_label_facts
-  WHERE
-    number = 1
-) AS labels_2
-  ON labels_2.level = classes.level_2
-  AND labels_2.code = (
-    (
-      key_0 >> 8
-    ) & 3
-  )
-JOIN (
-  SELECT
-    *
-  FROM kanon_label_facts
-  WHERE
-    number = 2
-) AS labels_3
-  ON labels_3.level = classes.level_3
-  AND labels_3.code = (
-    (
-      key_0 >> 10
-    ) & 31
-  )
-UNION ALL
-SELECT
-  0 AS mask_0,
-  0 AS key_0,
-  742.0 AS volume,
-  3 AS n;
-
--- ambiguity
-SELECT
-  SUM(n * volume)
-FROM kanon_boxes;
-
--- patterns of masks
-SELECT DISTINCT
-  mask_0
-FROM kanon_boxes;
-
--- density of each box
-CREATE TEMPORARY TABLE kanon_densities AS
-SELECT
-  mask_0,
-  key_0,
-  SUM(n / volume) AS density
-FROM kanon_boxes
-GROUP BY
-  mask_0,
-  key_0;
-
--- boxes that cover each tuple
-CREATE TEMPORARY TABLE kanon_covered AS
-WITH tuples AS (
-  SELECT
-    key_0,
-    CAST(SUM(n) AS BIGINT) AS n
-  FROM kanon_frequency
-  GROUP BY
-    key_0
-), pairs AS MATERIALIZED (
-  SELECT
-    tuples.key_0,
-    tuples.n,
-    patterns.mask_0,
-    tuples.key_0 & patterns.mask_0 AS masked_0
-  FROM tuples
-  CROSS JOIN (VALUES
-    (0),
-    (32512)) AS patterns(mask_0)
-)
-SELECT
-  pairs.key_0,
-  pairs.n,
-  densities.density
-FROM pairs
-JOIN kanon_densities AS densities
-  ON pairs.mask_0 = densities.mask_0 AND pairs.masked_0 = densities.key_0;
-
--- KL divergence
-SELECT
-  SUM(n * (
-    LN(CAST(n AS DOUBLE) / density) / LN(2.0)
-  )) / CAST(60 AS DOUBLE),
-  SUM(n)
-FROM (
-  SELECT
-    n,
-    SUM(density) AS density
-  FROM kanon_covered
-  GROUP BY
-    key_0,
-    n
-) AS rebuilt;
-
--- drop the densities
-DROP TABLE IF EXISTS kanon_densities;
-
--- drop the boxes that cover each tuple
-DROP TABLE IF EXISTS kanon_covered;
-
--- drop the boxes
-DROP TABLE IF EXISTS kanon_boxes;
 
 -- drop the classes of the release
 DROP TABLE IF EXISTS kanon_classes;

@@ -154,7 +154,18 @@ CREATE TABLE prefixes AS FROM (VALUES ('3', '<40'), ('4', '>=40')) prefixes(pref
 CREATE TABLE dated AS FROM (VALUES (DATE '2024-02-29'), (NULL)) dated(value);
 CREATE TABLE levels AS FROM (VALUES (0, 0, true, 12, 0, '30', '*'), (0, 1, false, 8, 0, '40', '*'))
     levels(number, level, below_root, mask_0, shift_0, value, level_1);
-CREATE TABLE labels AS FROM (VALUES (0, 1, 8, 4), (0, 1, 0, 3)) labels(number, level, code, leaves);
+CREATE TABLE labels AS FROM (VALUES (0, 1, 8, 4, 2, '30', 1), (1, 1, 0, 3, 1, '{20, 30}', 2))
+    labels(number, level, code, leaves, n, label, released);
+CREATE TABLE unread AS FROM (VALUES (1, '[20-30]', 2), (2, '{\\N, [20-20]}', 1), (3, '{20, 30}', 1))
+    unread(number, label, released);
+CREATE TABLE read AS FROM (VALUES (1, 1, 1), (1, 1, 2), (2, 2, 0)) read(part, number, place_1);
+CREATE TABLE leaf AS FROM (VALUES (0, 4, 2, 30e0), (0, 8, 1, 40e0)) leaf(level, code, n, lower);
+CREATE TABLE facts AS FROM (VALUES (0, 4, 2, 1, false, 30e0, 30e0), (1, 8, 1, 2, true, 30e0, 40e0))
+    facts(level, code, n, leaves, at_root, lower, upper);
+CREATE TABLE boxes AS FROM (VALUES (12, 8, 1, 1e0, 1), (12, 4, 2, 1e0, 2)) boxes(mask_0, key_0, n, volume, part);
+CREATE TABLE densities AS SELECT mask_0, key_0, n / volume AS density FROM boxes;
+CREATE TABLE patterns AS FROM (VALUES (12)) patterns(mask_0);
+CREATE TABLE covered AS SELECT key_0, n, density FROM densities JOIN boxes USING (key_0);
 CREATE TABLE kanon_frequency AS FROM (VALUES (4, 2, 1, NULL), (8, 1, 0, 1)) f(key_0, n, persons, entity);
 CREATE TABLE nodes AS FROM (VALUES (0), (1)) nodes(node);
 CREATE TABLE staged AS FROM (VALUES (4, 'flu', 2), (8, NULL, 1)) staged(key_0, sensitive_0, n);
@@ -171,7 +182,8 @@ CREATE TABLE release AS FROM (VALUES ('x', 30, 'f', 'flu'), ('y', 30, 'f', 'cold
     release(a, age, sex, disease);
 CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(position, tuple);
 CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
-CREATE TABLE tuples AS FROM (VALUES (1, 2, 'ann', 30, 2), (2, 2, NULL, 40, 1)) tuples(tuple, n, person, age, kanon_n);
+CREATE TABLE tuples AS FROM (VALUES (1, 2, 'ann', 30, 2, 1, 3), (2, 2, NULL, 40, 1, 2, 4))
+    tuples(tuple, n, person, age, kanon_n, part, place_1);
 CREATE TABLE in_population AS FROM (VALUES (1, 4), (2, 3)) in_population(tuple, members);
 CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2, NULL, 3, 1, 3, 2))
     coded(value_0, person, position, n, record, label_1);
@@ -186,6 +198,10 @@ CREATE TABLE words AS FROM (VALUES (1, 0, 3), (2, 0, 2)) words(tuple, word, bits
 CREATE TABLE mask AS FROM (VALUES (1, 0, 0, 3), (2, 0, 0, 1)) mask(place, block, word, bits);
 CREATE TABLE predicates AS FROM (VALUES (1, 0), (3, 0)) predicates(record, subset);
 CREATE TABLE readings AS FROM (VALUES (1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 1, 2)) r(label, level, place);
+ALTER TABLE readings ADD COLUMN number INT DEFAULT 1;
+ALTER TABLE readings ADD COLUMN released INT DEFAULT 1;
+ALTER TABLE readings ADD COLUMN n INT DEFAULT 1;
+ALTER TABLE readings ADD COLUMN code INT DEFAULT 4;
 CREATE TABLE covers AS FROM (VALUES (1, 1), (2, 2)) c(label, place);
 CREATE TABLE found AS FROM (VALUES (1, -1), (2, 1)) found(tuple, found);
 CREATE TABLE found_spans AS FROM (VALUES (1, 1, 2), (1, 0, 1), (2, 2, 2)) f(label, low, high);
@@ -200,7 +216,9 @@ CREATE TABLE members AS FROM (VALUES (0, 'ann', 2, 2, 1, 1), (1, NULL, 1, 1, 2, 
 CREATE TABLE in_classes AS FROM (VALUES (0, 2, 2, 1, 1), (1, 1, 2, 0, 1)) i(class, n, possible, at_least, at_most);
 CREATE TABLE items AS FROM (VALUES (1, 0, '=ann', 1, 1.0), (2, 0, '', 1, 2.0), (3, 1, '=bob', 1, 3.0))
     items(item, class, published_1, size, place);
-CREATE TABLE possible AS FROM (VALUES (0, 1, 1, 1.0), (1, 1, 1, 1.0), (2, 3, 1, 3.0)) p(position, item, size, place);
+CREATE TABLE possible AS SELECT *, position AS number, 1 AS released, 1 AS n, item AS leaves, size = 1 AS enough,
+    position > 0 AS at_root, position AS level, 0e0 AS lower, 1e0 AS upper, 4 AS code
+    FROM (VALUES (0, 1, 1, 1.0), (1, 1, 1, 1.0), (2, 3, 1, 3.0)) p(position, item, size, place);
 CREATE TABLE valued AS FROM (VALUES (1, 'a', 'x'), (1, 'b', 'y'), (2, 'a', 'x')) v(class, link, value);
 CREATE TABLE linked AS FROM (VALUES (1, 'a', ''), (2, 'b', '')) l(class, link, value);
 CREATE TABLE who AS FROM persons;
@@ -227,7 +245,8 @@ CREATE TABLE own_values AS FROM (VALUES (1, 1, '=a', 2), (2, 0, '=b', 2)) o(firs
 CREATE TABLE different AS FROM (VALUES (1, 1, 1), (2, 0, 1)) d(first, second, size);
 CREATE TABLE bounds AS FROM (VALUES (1, 1, 2, '=a', 0, 2), (2, 0, 2, '=b', 0, 2)) b(first, second, n, value, low, high);
 -- What the utility of a release is measured by: values in their order, labels that cover some, cells and queries.
-CREATE TABLE places AS FROM (VALUES (0, NULL, 0, 0), (1, 20e0, 2, 2), (2, 30e0, 1, 3)) p(place, number, n, up_to);
+CREATE TABLE places AS FROM (VALUES (0, NULL, 0, 0, NULL, 0), (1, 20e0, 2, 2, '20', 4), (2, 30e0, 1, 3, '30', 8))
+    p(place, number, n, up_to, value, code);
 CREATE TABLE bins AS FROM (VALUES (1, 20e0, 2, 1), (2, 30e0, 1, 2)) bins(place, number, n, bin);
 CREATE TABLE spread AS FROM (VALUES (1, 1, 1, 0.25e0), (1, 2, 2, 0.75e0)) spread(label, place, bin, share);
 CREATE TABLE spread_1 AS FROM spread;
@@ -235,7 +254,8 @@ CREATE TABLE spread_2 AS FROM spread;
 CREATE TABLE spread_3 AS FROM spread;
 CREATE TABLE release_tuples AS FROM (VALUES (1, 2), (1, 1)) r(label_1, n);
 CREATE TABLE original_tuples AS FROM (VALUES (1, 2), (2, 1)) o(bin_1, n);
-CREATE TABLE cells AS FROM (VALUES (1, 1, 1, 2e0, 1.5e0), (2, 1, 1, 1e0, 0e0))
+CREATE TABLE cells AS SELECT *, bin_1 AS part, bin_2 AS level, bin_1 AS n, bin_1 AS leaves, false AS at_root,
+    original AS lower, original AS upper FROM (VALUES (1, 1, 1, 2e0, 1.5e0), (2, 1, 1, 1e0, 0e0))
     c(bin_1, bin_2, bin_3, original, released);
 CREATE TABLE queries AS FROM (VALUES (0, 1, 1, 1, 1, 1, 1), (1, 1, 2, 1, 1, 1, 1))
     q(query, low_1, high_1, low_2, high_2, low_3, high_3);
@@ -460,6 +480,60 @@ LISTS = {
         "counted": "classes.n < 2",
         "same_codes": "labels.code = cells.code",
     },
+    "measures/divergence/densities": {"masks": "mask_0", "keys": "key_0"},
+    "measures/divergence/patterns": {"masks": "mask_0"},
+    "measures/divergence/covered": {
+        "keys": "key_0",
+        "masks": "mask_0",
+        "masked_keys": "key_0 & mask_0 AS masked_key_0",
+        "keys_of_pairs": "pairs.key_0",
+        "is_in_box": "pairs.mask_0 = densities.mask_0 AND pairs.masked_key_0 = densities.key_0",
+    },
+    "measures/divergence/of_tuples": {"keys": "key_0", "rows": "3"},
+    "measures/divergence/of_parts": {"places": "place_1", "rows": "3"},
+    "measures/places/made": {
+        "levels": "lookup.level_1",
+        "codes": "leaf.code",
+        "same_codes": "lookup.code = leaf.code",
+        "under": "SUM(n) OVER (PARTITION BY code & 8) AS rows_1",
+        "place": "ROW_NUMBER() OVER (ORDER BY value)",
+        "above": "MIN(place) OVER (PARTITION BY code & 8) AS node_1",
+    },
+    "measures/places/facts": {"number": "0"},
+    "measures/sets_and_ranges/spans": {"is_in_span": "place_1 > 0", "has_null": "MIN(place_1) = 0"},
+    "measures/sets_and_ranges/sets": {
+        "member": "CAST(places.value AS TEXT)",
+        "text": "CAST(places.value AS TEXT)",
+    },
+    "measures/sets_and_ranges/means": {"middle": "mean"},
+    "measures/sets_and_ranges/cells": {
+        "label": "CAST(spans.low AS TEXT)",
+        "level": "CASE WHEN spans.low = spans.high THEN 0 ELSE 1 END",
+        "rows": "ends.n",
+        "leaves": "spans.high - spans.low + 1",
+        "at_root": "FALSE",
+        "lower": "ends.number",
+        "upper": "ends.number",
+        "bounds": "ends.number AS low_value",
+        "is_end": "ends.place = spans.low",
+    },
+    "measures/sets_and_ranges/ranges": {
+        "may_have_null": "TRUE",
+        "null_place": "0",
+        "separator": "'-'",
+        "is_low": "ends.low = CAST(low_end.value AS TEXT)",
+        "is_high": "ends.high = CAST(high_end.value AS TEXT)",
+    },
+    "measures/sets_and_ranges/members": {"member": "CAST(places.value AS TEXT)"},
+    "measures/released/readings": {"as_original": "label", "is_value": "TRUE", "codes": "written.code"},
+    "measures/released/possible": {"codes": "facts.code", "same_codes": "facts.code = readings.code"},
+    "measures/released/meanings": {"codes": "ranked.code", "is_value": "enough AND level = 0", "is_on_level": "TRUE"},
+    "measures/released/values": {
+        "prefixes": "places.code & levels.mask_0 AS code",
+        "same_codes": "prefixes.code = readings.code",
+    },
+    "measures/released/range_spans": {"is_in_span": "place_1 > 0", "null_place": "0"},
+    "measures/levels": {"costs": "leaves AS loss", "charged": "SUM(n * loss), MAX(loss)"},
     "measures/labels": {
         "number": "0",
         "codes": "code",

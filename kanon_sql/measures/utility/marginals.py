@@ -22,7 +22,7 @@ import math
 import random
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kanon_sql.engine.base import make_table
 from kanon_sql.measures.utility.spread import BIN, Comparable, Dimension
@@ -97,9 +97,15 @@ def marginals_of(
     choices = list(itertools.combinations(compared.dimensions, each))
     if possible > MOST_MARGINALS:
         choices = sorted(drawn.sample(choices, MOST_MARGINALS), key=lambda choice: [one.number for one in choice])
-    padding = _padding(compared)
+    # Stands where there are fewer than three columns: one label, which is spread over one bin.
+    padding = compared.engine.temporary_name("kanon_spread_of_no_column")
+    ones = {"label": [1], BIN: [1], "share": [1]}
+    compared.engine.load(padding, ones, "a column that is not there", "BIGINT")
     found, errors = [], list[float]()
-    bins = {one.number: _bins_of(compared, one) for one in compared.dimensions}
+    bins_of = {one.number: sql.query("utility/bins_of", relations={"bins": one.bins}) for one in compared.dimensions}
+    bins = {
+        number: [own for (own,) in compared.engine.rows(query, "bins of a column")] for number, query in bins_of.items()
+    }
     # 2. Each of them.
     for number, choice in enumerate(choices):
         tell(number, len(choices))
@@ -116,14 +122,11 @@ def marginals_of(
         compared.engine.run(sql.drop(cells), "drop the cells of a marginal")
     compared.engine.run(sql.drop(padding), "drop the column that is not there")
     found.sort(key=lambda one: (-one.difference, one.columns))
-    return Marginals(each, possible, tuple(found)), _of_errors(errors)
-
-
-def _of_errors(errors: list[float]) -> QueryErrors | None:
+    marginals = Marginals(each, possible, tuple(found))
     if not errors:
-        return None
-    ordered = sorted(errors)
-    return QueryErrors(len(ordered), statistics.median(ordered), ordered[math.ceil(0.9 * len(ordered)) - 1])
+        return marginals, None
+    ninth_decile = sorted(errors)[math.ceil(0.9 * len(errors)) - 1]
+    return marginals, QueryErrors(len(errors), statistics.median(errors), ninth_decile)
 
 
 def _rounded(value: float) -> float:
@@ -131,28 +134,14 @@ def _rounded(value: float) -> float:
     return round(value, 9)
 
 
-def _padding(compared: Comparable) -> exp.Table:
-    """Return how the one label of a column is spread that stands where there are fewer than three columns."""
-    padding = compared.engine.temporary_name("kanon_spread_of_no_column")
-    ones = {"label": [1], BIN: [1], "share": [1]}
-    compared.engine.load(padding, ones, "a column that is not there", "BIGINT")
-    return padding
-
-
 def _cells_query(compared: Comparable, choice: tuple[Dimension, ...], padding: exp.Table) -> exp.Query:
-    values: dict[str, Any] = {}
+    values: dict[str, sql.Given] = {f"{name}_{place}": 1 for name in ("label", "bin") for place in (1, 2, 3)}
     tables = {"release_tuples": compared.released, "original_tuples": compared.original}
-    for place in range(COLUMNS):
-        one = choice[place] if place < len(choice) else None
-        values[f"label_{place + 1}"] = sql.literal(1) if one is None else sql.column(one.label)
-        values[f"bin_{place + 1}"] = sql.literal(1) if one is None else sql.column(one.bin)
-        tables[f"spread_{place + 1}"] = padding if one is None else one.spread
+    tables |= {f"spread_{place}": padding for place in (1, 2, 3)}
+    for place, one in enumerate(choice, start=1):
+        values |= {f"label_{place}": sql.column(one.label), f"bin_{place}": sql.column(one.bin)}
+        tables[f"spread_{place}"] = one.spread
     return sql.query("utility/cells", values=values, tables=tables)
-
-
-def _bins_of(compared: Comparable, one: Dimension) -> list[int]:
-    query = sql.query("utility/bins_of", relations={"bins": one.bins})
-    return [row[0] for row in compared.engine.rows(query, f"bins of {one.name}")]
 
 
 def random_ranges(drawn: random.Random, bins: list[list[int]]) -> _Ranges:

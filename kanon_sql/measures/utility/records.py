@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_sql.measures.utility.spread import unseen_query
+from kanon_sql.measures.utility.spread import original_tuples_query
+from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def original_records(compared: Comparable, chosen: np.random.Generator) -> Recor
 
 def other_records(compared: Comparable, rows: exp.Subquery, chosen: np.random.Generator) -> Records:
     """Return records of a table like the original; a value that the original does not have has the place 0."""
-    names = [name for one in compared.dimensions for name in (one.place, one.as_number)]
-    found = _rows(compared, unseen_query(rows, compared.dimensions).subquery("tuples"), names, chosen)
+    query = original_tuples_query(rows, compared.dimensions, unseen=True)
+    found = _rows(compared, query.subquery("tuples"), [name for name in query.named_selects if name != N], chosen)
     numbers = [_usable(found[:, 2 * one.number + 1]) if one.column.numeric else None for one in compared.dimensions]
     return Records(tuple(found[:, ::2].astype(np.int64).T), tuple(numbers))
 
@@ -110,19 +111,15 @@ def _drawn(compared: Comparable, one: Dimension, labels: Integers, chosen: np.ra
 
 
 def _with_numbers(compared: Comparable, places: Sequence[Integers]) -> Records:
-    numbers = [
-        _numbers(compared, one, own) if one.column.numeric else None
-        for one, own in zip(compared.dimensions, places, strict=True)
-    ]
-    return Records(tuple(places), tuple(numbers))
-
-
-def _numbers(compared: Comparable, one: Dimension, places: Integers) -> Floats:
-    query = sql.query("utility/numbers", relations={"bins": one.bins})
-    of_place, numbers = zip(*compared.engine.rows(query, f"numbers of {one.name}"), strict=True)
-    values = _usable(np.array([np.nan if number is None else float(number) for number in numbers]))
-    found: Floats = values[np.searchsorted(np.array(of_place), places)]
-    return found
+    found: list[Floats | None] = []
+    for one, own in zip(compared.dimensions, places, strict=True):
+        if not one.column.numeric:
+            found.append(None)
+            continue
+        query = sql.query("utility/numbers", relations={"bins": one.bins})
+        of_place, numbers = np.array(compared.engine.rows(query, f"numbers of {one.name}"), dtype=np.float64).T
+        found.append(_usable(numbers)[np.searchsorted(of_place, own)])
+    return Records(tuple(places), tuple(found))
 
 
 def _usable(numbers: Floats) -> Floats:

@@ -25,15 +25,17 @@ from sqlglot import exp
 from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.expressions import VALUE
-from kanon_sql.measures.labels import LABEL, NUMBER, as_number
+from kanon_sql.measures.labels import as_number, place_name
 from kanon_sql.measures.released_labels import (
     PLACE,
     Covers,
     as_original,
+    grouped_query,
     label_name,
     make_covers,
     never_null,
     number_labels,
+    numbered_query,
 )
 from kanon_sql.measures.sets_and_ranges import text_of
 from kanon_sql.models.base import N
@@ -53,9 +55,8 @@ BIN = "bin"
 
 def checked_spread(name: str) -> Spread:
     """Return the way to spread of this name, or raise."""
-    for one in SPREADS:
-        if one == name:
-            return one
+    if found := next((one for one in SPREADS if one == name), None):
+        return found
     raise UsageError(f"Rows of a label are spread in one of these ways: {', '.join(SPREADS)}; not {name!r}.")
 
 
@@ -105,20 +106,11 @@ class Dimension:
 
     @property
     def place(self) -> str:
-        return f"place_{self.number + 1}"
-
-    @property
-    def as_number(self) -> str:
-        return f"number_{self.number + 1}"
+        return place_name(self.number)
 
     @property
     def bin(self) -> str:
         return f"bin_{self.number + 1}"
-
-    def value_of(self, table: str) -> exp.Expr:
-        """Return the value of a row of the original, as it stands in ``values``."""
-        own = sql.column(self.column.original.name, table)
-        return own if self.column.places is not None else never_null(text_of(own, self.column.original))
 
 
 @dataclass(frozen=True)
@@ -148,7 +140,13 @@ def make_comparable(
         UsageError: a label can stand for nothing that the original has.
     """
     # 1. Tuples of the release as they are written.
-    query = _written_query(release, columns)
+    texts = [
+        as_original(column.released, column.original)
+        if column.places is None
+        else text_of(sql.column(column.released.name), column.released)
+        for column in columns
+    ]
+    query = grouped_query(release, dict(enumerate(texts)))
     written = make_table(engine, "kanon_utility_written", query, "tuples of the release as they are written")
     # 2. What each label covers, and how its rows are spread over that.
     labels = [number_labels(engine, written, number, column.name) for number, column in enumerate(columns)]
@@ -157,45 +155,34 @@ def make_comparable(
         for number, (own, column) in enumerate(zip(labels, columns, strict=True))
     ]
     # 3. Tuples with numbers for labels, and with places for values.
-    query = _numbered_query(written, labels)
+    query = numbered_query(written, dict(enumerate(labels)))
     released = make_table(engine, "kanon_utility_release", query, "tuples of the release")
-    query = _tuples_query(original, dimensions)
+    query = original_tuples_query(sql.aliased(original, "source"), dimensions)
     placed = make_table(engine, "kanon_utility_original", query, "tuples of the original")
     for table in (written, *labels):
         engine.run(sql.drop(table), "drop labels as they are written")
-    return Comparable(engine, tuple(dimensions), placed, released, _rows(engine, placed), _rows(engine, released))
-
-
-def _rows(engine: Engine, tuples: exp.Table) -> int:
-    (rows,) = engine.row(exp.select(sql.sum_of(sql.column(N))).from_(tuples.copy()), "rows of the tuples")
-    return int(rows or 0)
-
-
-def _written_query(release: exp.Table, columns: Sequence[ComparedColumn]) -> exp.Select:
-    written = [
-        as_original(column.released, column.original)
-        if column.places is None
-        else text_of(sql.column(column.released.name), column.released)
-        for column in columns
-    ]
-    named = [sql.named(text, label_name(number)) for number, text in enumerate(written)]
-    query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
-    return query.group_by(*(text.copy() for text in written))
+    counts = [exp.select(sql.sum_of(sql.column(N))).from_(tuples.copy()).subquery() for tuples in (placed, released)]
+    rows_in, rows_out = engine.row(exp.select(*counts), "rows of the tuples")
+    return Comparable(engine, tuple(dimensions), placed, released, int(rows_in or 0), int(rows_out or 0))
 
 
 def _dimension(
     engine: Engine, original: exp.Table, labels: exp.Table, number: int, column: ComparedColumn, spread: Spread
 ) -> Dimension:
-    # 1. The values of the original, in their order.
+    # 1. The values of the original, in their order, and those that labels cover.
     name = column.name
     if column.places is not None:
         values = column.places.relation
         covered = make_covers(engine, labels, column.places, one_level=True)
     else:
-        values = make_table(
-            engine, f"kanon_values_{name}", _values_query(original, column.original), f"values of {name}"
+        query = sql.query(
+            "utility/values",
+            values={"value": _value_of(column), "number": as_number(sql.column(name), column.original)},
+            relations={"source": original},
         )
-        covers = make_table(engine, f"kanon_covers_{name}", _covers_query(labels, values), f"values of {name} in both")
+        values = make_table(engine, f"kanon_values_{name}", query, f"values of {name}")
+        query = sql.query("utility/covers", tables={"labels": labels, "places": values})
+        covers = make_table(engine, f"kanon_covers_{name}", query, f"values of {name} in both")
         _require_values(engine, labels, covers, name)
         covered = Covers(number, covers, functional=True, assumed=False, nested=True)
     # 2. Their bins.
@@ -209,19 +196,10 @@ def _dimension(
     return Dimension(number, column, values, bins, spread_table)
 
 
-def _values_query(original: exp.Table, column: Column) -> exp.Query:
-    own = sql.column(column.name)
-    return sql.query(
-        "utility/values",
-        values={"value": never_null(text_of(own, column)), "number": as_number(own.copy(), column)},
-        relations={"source": original},
-    )
-
-
-def _covers_query(labels: exp.Table, values: exp.Table) -> exp.Select:
-    same = exp.EQ(this=sql.column(LABEL, "labels"), expression=sql.column(VALUE, "values"))
-    query = exp.select(sql.named(sql.column(NUMBER, "labels"), LABEL), sql.column(PLACE, "values"))
-    return query.from_(sql.aliased(labels, "labels")).join(sql.aliased(values, "values"), on=same)
+def _value_of(column: ComparedColumn, table: str | None = None) -> exp.Expr:
+    """Return the value of a row of the original, as it stands in the values of a dimension."""
+    own = sql.column(column.original.name, table)
+    return own if column.places is not None else never_null(text_of(own, column.original))
 
 
 def _require_values(engine: Engine, labels: exp.Table, covers: exp.Table, name: str) -> None:
@@ -234,44 +212,25 @@ def _require_values(engine: Engine, labels: exp.Table, covers: exp.Table, name: 
         )
 
 
-def _numbered_query(written: exp.Table, labels: Sequence[exp.Table]) -> exp.Select:
-    """Return the query of the tuples of the release, with numbers for labels."""
-    query = exp.select(sql.column(N, "written")).from_(sql.aliased(written, "written"))
-    for number, own in enumerate(labels):
-        name, alias = label_name(number), f"labels_{number + 1}"
-        same = sql.same(sql.column(LABEL, alias), sql.column(name, "written"))
-        query = query.select(sql.named(sql.column(NUMBER, alias), name)).join(sql.aliased(own, alias), on=same)
-    return query
+def original_tuples_query(
+    rows: exp.Table | exp.Subquery, dimensions: Sequence[Dimension], *, unseen: bool = False
+) -> exp.Select:
+    """Return the query of the different tuples of rows like the original, which are called ``source``.
 
-
-def _tuples_query(original: exp.Table, dimensions: Sequence[Dimension]) -> exp.Select:
-    """Return the query of the different tuples of the original: places and bins of their values."""
-    query = exp.select(sql.named(sql.count_rows(), N)).from_(sql.aliased(original, "source"))
-    for one in dimensions:
-        values, bins = f"values_{one.number + 1}", f"bins_{one.number + 1}"
-        is_value = sql.same(one.value_of("source"), sql.column(VALUE, values))
-        same_place = exp.EQ(this=sql.column(PLACE, values), expression=sql.column(PLACE, bins))
-        own = {one.place: sql.column(PLACE, bins), one.bin: sql.column(BIN, bins)}
-        query = query.join(sql.aliased(one.values, values), on=is_value).join(
-            sql.aliased(one.bins, bins), on=same_place
-        )
-        query = query.select(*(sql.named(column, name) for name, column in own.items()))
-        query = query.group_by(*(column.copy() for column in own.values()))
-    return query
-
-
-def unseen_query(rows: exp.Subquery, dimensions: Sequence[Dimension]) -> exp.Select:
-    """Return the query of the different tuples of rows like the original: the place of each value, then its number.
-
-    A value that the original does not have has the place 0; ``rows`` are called ``source``.
+    For each column the place of its value and the bin; of ``unseen`` rows the place (0 for a value that the original
+    does not have) and the value as a number.
     """
     query = exp.select(sql.named(sql.count_rows(), N)).from_(rows)
     for one in dimensions:
-        values, column = f"values_{one.number + 1}", one.column.original
-        is_value = sql.same(one.value_of("source"), sql.column(VALUE, values))
-        place = exp.Coalesce(this=sql.column(PLACE, values), expressions=[sql.literal(0)])
-        number = as_number(sql.column(column.name, "source"), column)
-        query = query.join(sql.aliased(one.values, values), on=is_value, join_type="left")
-        query = query.select(sql.named(place, one.place), sql.named(number, one.as_number))
-        query = query.group_by(place.copy(), number.copy())
+        values, bins, column = f"values_{one.number + 1}", f"bins_{one.number + 1}", one.column.original
+        place: exp.Expr = sql.column(PLACE, values)
+        is_value = sql.same(_value_of(one.column, "source"), sql.column(VALUE, values))
+        query = query.join(sql.aliased(one.values, values), on=is_value, join_type="left" if unseen else "")
+        if unseen:
+            place = exp.Coalesce(this=place, expressions=[sql.literal(0)])
+            beside = sql.named(as_number(sql.column(column.name, "source"), column), f"number_{one.number + 1}")
+        else:
+            query = query.join(sql.aliased(one.bins, bins), on=sql.column(PLACE, bins).eq(place))
+            beside = sql.named(sql.column(BIN, bins), one.bin)
+        query = query.select(sql.named(place, one.place), beside).group_by(place.copy(), beside.this.copy())
     return query

@@ -504,7 +504,7 @@ def _counts(prepared: Prepared, policy: Policy, recoding: Recoding) -> ClassCoun
             remaining.publish(node)
         remaining.close()
         recoding, classes = Local(tuple(remaining.steps)), remaining.relation
-    return measured(prepared, policy, recoding, classes)[1]
+    return measured(prepared, policy, recoding, classes).counts
 
 
 def _require_types(release: Source, publication: Publication) -> None:

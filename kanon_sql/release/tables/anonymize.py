@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.progress import Listener
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.release.script import Script
     from kanon_sql.release.tables.opened import Member
     from kanon_sql.release.tables.publish import Format, PublishedTables

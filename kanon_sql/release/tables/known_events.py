@@ -42,8 +42,8 @@ from kanon_sql.engine.equality import published
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.hierarchy.expressions import VALUE, level_name
 from kanon_sql.hierarchy.lookup_relation import code_name
-from kanon_sql.measures.base import IMPOSSIBLE
 from kanon_sql.measures.cell_measures import CELL_MEASURES
+from kanon_sql.measures.class_measures import IMPOSSIBLE
 from kanon_sql.measures.costs import cell_cost
 from kanon_sql.sql import build as sql
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.measures.labels import Labels
     from kanon_sql.release.tables.coded import CodedTables
     from kanon_sql.release.tables.opened import Member

@@ -33,8 +33,15 @@ from sqlglot import exp
 from kanon_sql.engine.base import make_table
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL, NUMBER, place_name
-from kanon_sql.measures.released_labels import PLACE, Covers, label_name, make_covers, number_labels, spans_of
-from kanon_sql.measures.sets_and_ranges import text_of
+from kanon_sql.measures.released_labels import (
+    PLACE,
+    Covers,
+    label_name,
+    make_covers,
+    number_labels,
+    published_classes_query,
+    spans_of,
+)
 from kanon_sql.models.base import N
 from kanon_sql.risks.attacks.settled import Settled, settle
 from kanon_sql.risks.temporary import TemporaryTables
@@ -166,7 +173,8 @@ def find_candidates(
     """
     # 1. Classes, with numbers for their labels.
     tables = TemporaryTables(engine, tuples=people.tuples)
-    written = tables.keep("written", _written_query(release, columns, places), "classes of the release")
+    of_places = {own.number: column for own, column in zip(places, columns, strict=True)}
+    written = tables.keep("written", published_classes_query(release, of_places), "classes of the release")
     labels = {own.number: number_labels(engine, written, own.number, own.hierarchy.column.name) for own in places}
     numbers, joins = labels_of(labels, [sql.column(label_name(number), "written") for number in labels])
     numbered = tables.make("attacks/candidates/numbered", "classes and their labels", {"labels": numbers}, joins)
@@ -239,14 +247,6 @@ def _by_spread(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Se
     return sorted(
         covers, key=lambda own: (0, 0) if own.functional else (1 + _spread(engine, tuples, classes, own), own.number)
     )
-
-
-def _written_query(release: exp.Table, columns: Sequence[Column], places: Sequence[Places]) -> exp.Select:
-    """Return the query of the classes of a release: labels as text, named by the numbers of their columns, and rows."""
-    labels = [text_of(sql.column(column.name), column) for column in columns]
-    named = [sql.named(label, label_name(own.number)) for label, own in zip(labels, places, strict=True)]
-    query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
-    return query.group_by(*(label.copy() for label in labels))
 
 
 def _spread(engine: Engine, looked_up: exp.Table, numbered: exp.Table, own: Covers) -> int:

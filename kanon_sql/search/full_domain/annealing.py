@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kanon_sql.classes.lattice import Lattice, Node
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.search.full_domain.evidence import Evidence
     from kanon_sql.search.problem import Problem
 

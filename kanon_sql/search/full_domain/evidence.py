@@ -27,7 +27,7 @@ from kanon_sql.classes.of_node import (
 )
 from kanon_sql.engine.progress import check_deadline
 from kanon_sql.errors import NoSolutionError, SearchInterruptedError, TimeLimitError, counted
-from kanon_sql.measures.base import IMPOSSIBLE, ClassSizes
+from kanon_sql.measures.class_measures import IMPOSSIBLE, ClassSizes
 from kanon_sql.measures.costs import hidden_costs
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.classes.packing import Packing
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.models.base import PrivacyModel, RowModel
     from kanon_sql.search.full_domain.known_nodes import KnownNodes
     from kanon_sql.search.problem import Problem, SharedTests, Stopped

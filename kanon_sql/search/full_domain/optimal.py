@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kanon_sql.classes.lattice import Lattice, Node
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.search.problem import SearchProgress
 
 _PATIENCE = 400  # tests of branch and bound before descent is worth its own tests

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kanon_sql.measures.base import IMPOSSIBLE
+from kanon_sql.measures.class_measures import IMPOSSIBLE
 from kanon_sql.search.problem import require_listable, require_monotone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kanon_sql.classes.lattice import Lattice, Node
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.search.full_domain.evidence import Evidence
     from kanon_sql.search.problem import SearchProgress
 

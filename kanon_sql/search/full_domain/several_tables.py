@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Protocol
 from kanon_sql.classes.lattice import Lattice, with_level
 from kanon_sql.engine.progress import DeadlineReachedError, check_deadline, until
 from kanon_sql.errors import NoSolutionError, counted
-from kanon_sql.measures.base import IMPOSSIBLE
+from kanon_sql.measures.class_measures import IMPOSSIBLE
 from kanon_sql.search.full_domain.evidence import Evidence, require_not_stopped
 from kanon_sql.search.full_domain.optimal import neighbours, split
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.classes.lattice import Node
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
-    from kanon_sql.measures.base import Cost
+    from kanon_sql.measures.class_measures import Cost
     from kanon_sql.measures.costs import Costs
     from kanon_sql.search.problem import SearchProgress, Stopped
 

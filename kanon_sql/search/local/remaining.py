@@ -29,7 +29,7 @@ from kanon_sql.classes.of_node import (
 from kanon_sql.classes.packing import pack, pays
 from kanon_sql.classes.recoding import Local
 from kanon_sql.errors import NoSolutionError
-from kanon_sql.measures.quality import STEP, local_cost, rows_by_step
+from kanon_sql.measures.quality import STEP, local_cost
 from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
@@ -115,7 +115,8 @@ class Remaining:
 
     @property
     def published(self) -> tuple[int, ...]:
-        rows = dict(self.engine.rows(rows_by_step(self.relation), "rows of each step"))
+        query = exp.select(STEP, sql.sum_of(sql.column(N))).from_(self.relation.copy()).group_by(STEP)
+        rows = dict(self.engine.rows(query, "rows of each step"))
         return tuple(int(rows[number]) for number in range(1, len(self.steps) + 1))
 
     def rows_of(self, step: int) -> int:

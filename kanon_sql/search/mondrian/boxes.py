@@ -23,7 +23,7 @@ from kanon_sql.classes.recoding import Multidimensional
 from kanon_sql.hierarchy.expressions import VALUE
 from kanon_sql.measures.labels import LABEL, PART
 from kanon_sql.measures.quality import PartTables
-from kanon_sql.measures.sets_and_ranges import HIGH_VALUE, LOW_VALUE, bounds, label_type, part_labels_query
+from kanon_sql.measures.sets_and_ranges import HIGH_VALUE, LOW_VALUE, label_type, part_labels_query
 from kanon_sql.sql import build as sql
 from kanon_sql.sql.names import unused_names
 
@@ -76,9 +76,9 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     for column in places:
         name = column.hierarchy.column.name
         relation = engine.temporary_name(f"kanon_cells_{name}")
-        query = part_labels_query(finished, column, cutting).select(*bounds(column), copy=False)
+        query = part_labels_query(finished, column, cutting, with_bounds=True)
         create(relation, query, f"what is published of {name}")
-        several.append(exp.select(sql.literal(column.number), _has_several_values(column)).from_(relation.copy()))
+        several.append(exp.select(sql.literal(column.number), _has_several_values()).from_(relation.copy()))
         cells.append(relation)
     differ = dict(engine.rows(sql.union_all(several), "which columns have several values in some part?"))
     types = {column.number: label_type(column, cutting) if differ[column.number] else None for column in places}
@@ -109,7 +109,7 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
         made["boxes"],
         tuple(orders),
         tuple(types[column.number] for column in places),
-        tuple(column.ordered and column.null is not None for column in places),
+        tuple(column.null_is_beside for column in places),
     )
     for passing in (parts["kanon_cuts_made"], numbers):
         engine.run(sql.drop(passing), "drop the cuts in terms of places")
@@ -194,18 +194,15 @@ def _boxes_query(
         ends = (LOW_VALUE, HIGH_VALUE) if column.ordered else ("low", "high")
         for name, end in zip((names.low[number], names.high[number]), ends, strict=True):
             query = query.select(sql.named(sql.column(end, alias), name), copy=False)
-        if column.ordered and column.null is not None:
+        if column.null_is_beside:
             query = query.select(sql.named(sql.column("has_null", alias), names.null[number]), copy=False)
         if types[number] is not None:
             labels.append(sql.named(sql.column(LABEL, alias), names.labels[number]))
     return query.select(*labels)
 
 
-def _has_several_values(column: Places) -> exp.Expr:
+def _has_several_values() -> exp.Expr:
     """Return whether any part has several values of a column, as an aggregate over its labels."""
-    differ: exp.Expr = exp.NullSafeNEQ(this=sql.column("low"), expression=sql.column("high"))
-    if column.ordered and column.null is not None:
-        with_null = exp.and_(sql.column("has_null"), sql.column("low").is_(exp.null()).not_())
-        differ_too = exp.and_(sql.column("low").is_(exp.null()).not_(), differ)
-        differ = exp.or_(with_null, differ_too)
-    return exp.Coalesce(this=exp.LogicalOr(this=differ), expressions=[exp.false()])
+    differ = exp.or_(sql.column("has_null"), exp.NEQ(this=sql.column("low"), expression=sql.column("high")))
+    has_some = sql.column("low").is_(exp.null()).not_()
+    return exp.Coalesce(this=exp.LogicalOr(this=exp.and_(has_some, differ)), expressions=[exp.false()])
