@@ -96,7 +96,7 @@ class PartTables:
     """A table in parts."""
 
     parts: exp.Table  # ``(part, n, measure_0, ...)``, with the measure of each privacy model
-    # for each quasi-identifier, what is published of each part (see ``measures.sets_and_ranges``)
+    # for each quasi-identifier, the published cell of each part (see ``measures.sets_and_ranges``)
     cells: tuple[exp.Table, ...]
     tuples: exp.Table  # the tuples of codes as places, each with its part
     disjoint: bool  # whether no combination of values is covered by the labels of two parts
@@ -119,7 +119,7 @@ class Original:
 
 @dataclass(frozen=True)
 class Quality:
-    """What was measured in a release."""
+    """The measures of a release."""
 
     values: Measures  # every measure, by name
     counts: ClassCounts
@@ -460,9 +460,9 @@ def _divergence(
 ) -> float | None:
     """Return the KL divergence: the mean over all rows of log2(share of the tuple / density of rows there).
 
-    Each tuple looks up the boxes that cover it once for each pattern of masks, of which a local recoding has one for
-    each step, some patterns at a time. What boxes say of a tuple adds up; both are counts of rows, so that the size of
-    the table cancels out. It takes long: a large table gets it only ``patiently``.
+    Each tuple looks up the boxes that cover it once for each pattern of masks, some patterns at a time; a local
+    recoding has a pattern for each step. The densities of the boxes over a tuple add up. Both are counts of rows: the
+    size of the table cancels out. It takes long: a large table gets it only ``patiently``.
     """
     if not frequency.rows:
         return None

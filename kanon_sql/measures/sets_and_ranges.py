@@ -1,12 +1,12 @@
-r"""Labels that are made of values: what is published of each part of a table, and how it is read again.
+r"""Labels that are made of values: the cells that are published of each part of a table, and how labels are read.
 
     kanon_cells_<column>(part, label, level, n, leaves, at_root, lower, upper, low, high, has_null)
 
-One row for each part. ``label`` is what is written; ``low`` and ``high`` are the places that it goes from and to, which
-for numbers leave out NULL (``low_value`` and ``high_value``, if they are wanted, are the values there). The columns
-between them are those of a labels relation, so that all measures of cells read them alike: ``n`` rows of the table and
-``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its extremes if it has some, ``level`` is
-the lowest one of the hierarchy whose label would cover it.
+One row for each part. ``label`` is the published text; ``low`` and ``high`` are the places that it goes from and to;
+those of numbers leave out NULL (``low_value`` and ``high_value``, if they are wanted, are the values there). The
+columns between them are those of a labels relation, so that all measures of cells read them alike: ``n`` rows of the
+table and ``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its extremes if it has some,
+``level`` is the lowest one of the hierarchy whose label would cover it.
 
 Every text label that is no label of a hierarchy is made here, from the values of a part:
 
@@ -54,7 +54,7 @@ _LOWEST, _HIGHEST = "lowest_number", "highest_number"
 
 
 def part_labels_query(tuples: exp.Table, column: Places, cutting: Cutting, *, with_bounds: bool = False) -> exp.Select:
-    """Return the query of the cells of a column: what is published of each part of the ``tuples``.
+    """Return the query of the published cells of a column, one for each part of the ``tuples``.
 
     ``with_bounds`` adds the values that the labels of numbers go from and to.
     """

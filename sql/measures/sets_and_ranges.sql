@@ -87,7 +87,7 @@ JOIN places
   ON places.place = least.place
 ;
 
-/* cells: What is published of each part, and what it stands for. */
+/* cells: The published cell of each part: its label, and the values and rows under it. */
 WITH spans AS (
   SELECT
     part,
