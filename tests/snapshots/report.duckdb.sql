@@ -28,30 +28,33 @@ WHERE
 -- rows by label of ...
 SELECT
   released.age AS label,
-  COUNT(*)
+  COUNT(*) AS n
 FROM kanon_reported_2 AS released
 GROUP BY
   released.age;
 
 -- rows left out by label of ...
-SELECT
-  label,
-  is_published,
-  COUNT(*),
-  COUNT(DISTINCT kanon_people)
-FROM (
+/* The rows that were left out by their label in a column, whether the release has the label, and how
+   many people these rows are about. */
+WITH each_row AS (
   SELECT
     left_out.age AS label,
+    left_out.kanon_people AS person,
     EXISTS(
       SELECT
         1
       FROM kanon_reported_2 AS released
       WHERE
         released.age IS NOT DISTINCT FROM left_out.age
-    ) AS is_published,
-    left_out.kanon_people
+    ) AS is_published
   FROM kanon_left_out AS left_out
-) AS each_row
+)
+SELECT
+  label,
+  is_published,
+  COUNT(*) AS n,
+  COUNT(DISTINCT person) AS people
+FROM each_row
 GROUP BY
   label,
   is_published;
@@ -63,64 +66,80 @@ SELECT
       COUNT(*)
     FROM (
       SELECT
-        ENCODE(age),
-        ENCODE(sex),
-        ENCODE(zip),
-        ENCODE(disease)
+        *
       FROM (
         SELECT
-          CAST(age AS TEXT) AS age,
-          CAST(sex AS TEXT) AS sex,
-          CAST(zip AS TEXT) AS zip,
-          CAST(disease AS TEXT) AS disease
-        FROM kanon_reported
-      ) AS written
+          ENCODE(age),
+          ENCODE(sex),
+          ENCODE(zip),
+          ENCODE(disease)
+        FROM (
+          SELECT
+            CAST(age AS TEXT) AS age,
+            CAST(sex AS TEXT) AS sex,
+            CAST(zip AS TEXT) AS zip,
+            CAST(disease AS TEXT) AS disease
+          FROM kanon_reported
+        ) AS written
+      ) AS made
       EXCEPT ALL
       SELECT
-        ENCODE(age),
-        ENCODE(sex),
-        ENCODE(zip),
-        ENCODE(disease)
+        *
       FROM (
         SELECT
-          CAST(age AS TEXT) AS age,
-          CAST(sex AS TEXT) AS sex,
-          CAST(zip AS TEXT) AS zip,
-          CAST(disease AS TEXT) AS disease
-        FROM kanon_reported
-      ) AS written
-    ) AS "only"
+          ENCODE(age),
+          ENCODE(sex),
+          ENCODE(zip),
+          ENCODE(disease)
+        FROM (
+          SELECT
+            CAST(age AS TEXT) AS age,
+            CAST(sex AS TEXT) AS sex,
+            CAST(zip AS TEXT) AS zip,
+            CAST(disease AS TEXT) AS disease
+          FROM kanon_reported
+        ) AS written
+      ) AS given
+    ) AS missing
   ) AS missing,
   (
     SELECT
       COUNT(*)
     FROM (
       SELECT
-        ENCODE(age),
-        ENCODE(sex),
-        ENCODE(zip),
-        ENCODE(disease)
+        *
       FROM (
         SELECT
-          CAST(age AS TEXT) AS age,
-          CAST(sex AS TEXT) AS sex,
-          CAST(zip AS TEXT) AS zip,
-          CAST(disease AS TEXT) AS disease
-        FROM kanon_reported
-      ) AS written
+          ENCODE(age),
+          ENCODE(sex),
+          ENCODE(zip),
+          ENCODE(disease)
+        FROM (
+          SELECT
+            CAST(age AS TEXT) AS age,
+            CAST(sex AS TEXT) AS sex,
+            CAST(zip AS TEXT) AS zip,
+            CAST(disease AS TEXT) AS disease
+          FROM kanon_reported
+        ) AS written
+      ) AS given
       EXCEPT ALL
       SELECT
-        ENCODE(age),
-        ENCODE(sex),
-        ENCODE(zip),
-        ENCODE(disease)
+        *
       FROM (
         SELECT
-          CAST(age AS TEXT) AS age,
-          CAST(sex AS TEXT) AS sex,
-          CAST(zip AS TEXT) AS zip,
-          CAST(disease AS TEXT) AS disease
-        FROM kanon_reported
-      ) AS written
-    ) AS "only"
+          ENCODE(age),
+          ENCODE(sex),
+          ENCODE(zip),
+          ENCODE(disease)
+        FROM (
+          SELECT
+            CAST(age AS TEXT) AS age,
+            CAST(sex AS TEXT) AS sex,
+            CAST(zip AS TEXT) AS zip,
+            CAST(disease AS TEXT) AS disease
+          FROM kanon_reported
+        ) AS written
+      ) AS made
+    ) AS more
   ) AS more;

@@ -189,6 +189,9 @@ CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2
     coded(value_0, person, position, n, record, label_1);
 CREATE TABLE classes AS FROM (VALUES (0, 2, 0, 1), (1, 1, 0, 2)) classes(class, n, word, bit);
 CREATE TABLE each_person AS FROM coded;
+CREATE TABLE left_out AS FROM rows_of_people;
+CREATE TABLE made AS FROM kept;
+CREATE TABLE given AS FROM kept;
 CREATE TABLE chosen AS FROM (VALUES (1, 0), (1, 1)) chosen(number, class);
 CREATE TABLE pairs AS FROM (VALUES (1, 0), (1, 1), (2, 1)) pairs(tuple, class);
 CREATE TABLE placed AS FROM (VALUES (0, 1), (1, 2)) placed(position, place_1);
@@ -574,6 +577,14 @@ LISTS = {
     "release/alike": {"columns": "class, published_1", "order": "HASH(class, published_1)"},
     "risks/codes": {"value": "tuples.tuple", "codes": "own_values.code AS value_0"}
     | {"is_value": "own_values.original IS NOT DISTINCT FROM tuples.tuple"},
+    "report/rows_alone": {"alike": "released.class"},
+    "report/by_label": {"label": "released.class"},
+    "report/left_out_by_label": {
+        "label": "left_out.sex",
+        "person": "left_out.kanon_person",
+        "same": "released.published_1 = left_out.sex",
+    },
+    "report/tied": {"row": "CAST(class AS TEXT)", "pseudonym": "published_1"},
     "risks/subsets": {"values": "value_0", "subset": "0"},
     "risks/subsets_of_people": {"values": "value_0", "subset": "0"},
     "risks/people_by_codes": {"values": "value_0"},

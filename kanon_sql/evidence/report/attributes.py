@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _MOST = 20
 """Labels of a column that are shown one by one."""
-_LABEL, _PUBLISHED = "label", "is_published"
 _PEOPLE = "kanon_people"
 """The column of people in a table of rows that were left out."""
 
@@ -133,10 +132,8 @@ def _left_out(release: Release, released: Source) -> exp.Table | None:
 def _rows_alone(released: Source, publication: Publication, column: Column) -> int:
     """Return how many rows of the output no other is like, in a column and in the labels of all quasi-identifiers."""
     alike = [*publication.published_quasi_identifiers, column]
-    groups = [written(sql.column(one.name, "released"), one) for one in alike]
-    sizes = exp.select(sql.named(sql.count_rows(), "n")).from_(sql.aliased(released.relation, "released"))
-    alone = exp.EQ(this=sql.column("n"), expression=sql.literal(1))
-    query = exp.select(sql.where(sql.count_rows(), alone)).from_(sizes.group_by(*groups).subquery("sizes"))
+    values = {"alike": [written(sql.column(one.name, "released"), one) for one in alike]}
+    query = sql.query("report/rows_alone", values=values, tables={"released": released.relation})
     (rows,) = released.engine.row(query, f"rows that are alone with {column.name}")
     return int(rows)
 
@@ -185,9 +182,8 @@ def _distribution(
 
     ``complete`` says that no row was left out; ``by_people``, that those are counted by people.
     """
-    label = text_of(sql.column(column.name, "released"), column)
-    counted = exp.select(sql.named(label, _LABEL), sql.count_rows()).from_(sql.aliased(released.relation, "released"))
-    counted = counted.group_by(label.copy())
+    values = {"label": text_of(sql.column(column.name, "released"), column)}
+    counted = sql.query("report/by_label", values=values, tables={"released": released.relation})
     found: list[tuple[str | None, int]] = released.engine.rows(counted, f"rows by label of {column.name}")
     large = sorted((row for row in found if row[1] >= k), key=lambda row: -row[1])
     shown = large if len(large) == len(found) and len(large) <= _MOST else large[: _MOST - 1]
@@ -219,20 +215,18 @@ def _left_out_cells(
     by_people: bool,
 ) -> list[Cell]:
     """Return the rows left out of each label that is shown, of other labels of the output, and of none of them."""
-    same = sql.same(sql.column(column.name, "released"), sql.column(column.name, "left_out"))
-    in_output = exp.Exists(this=exp.select("1").from_(sql.aliased(released.relation, "released")).where(same))
-    each = exp.select(
-        sql.named(text_of(sql.column(column.name, "left_out"), column), _LABEL), sql.named(in_output, _PUBLISHED)
-    )
-    if by_people:
-        each = each.select(sql.column(_PEOPLE, "left_out"))
-    people = sql.count_distinct(sql.column(_PEOPLE)) if by_people else sql.count_rows()
-    query = exp.select(_LABEL, _PUBLISHED, sql.count_rows(), people)
-    query = query.from_(each.from_(sql.aliased(left_out, "left_out")).subquery("each_row"))
+    own = sql.column(column.name, "left_out")
+    values = {
+        "label": text_of(own, column),
+        "person": sql.column(_PEOPLE, "left_out") if by_people else exp.null(),
+        "same": sql.same(sql.column(column.name, "released"), own),
+    }
+    tables = {"released": released.relation, "left_out": left_out}
+    query = sql.query("report/left_out_by_label", values=values, tables=tables)
     places = {label: place for place, label in enumerate(shown)}
     cells = [Cell()] * (len(shown) + 2)
     title = f"rows left out by label of {column.name}"
-    for label, is_published, rows, people_of in released.engine.rows(query.group_by(_LABEL, _PUBLISHED), title):
+    for label, is_published, rows, people_of in released.engine.rows(query, title):
         place = places.get(label, len(shown)) if is_published else len(shown) + 1
         cells[place] += Cell(rows, people_of)
     return cells

@@ -212,7 +212,6 @@ def _texts(names: Sequence[str], relation: exp.Table) -> exp.Subquery:
 
 
 def _differences(engine: Engine, one: exp.Expr, other: exp.Expr, names: list[str]) -> tuple[int, int]:
-    """Return how many rows only one has, and how many only the other, each as often as it has them more."""
     columns = [_bytes(name) for name in names]
     rows, others = (exp.select(*(column.copy() for column in columns)).from_(each.copy()) for each in (one, other))
     return _multisets(engine, rows, others, "is what was published what the policy makes?")
@@ -251,16 +250,11 @@ def _require_like_pseudonyms(
             raise VerificationError(f"ties other rows together by {column.name!r}.")
 
 
-def _tied(rows: exp.Expr, column: str, compared: list[str]) -> exp.Select:
+def _tied(rows: exp.Expr, column: str, compared: list[str]) -> exp.Query:
     """Return for each pseudonym the rows that it ties together, as one text."""
-    row = sql.cast(
-        exp.Struct(expressions=[exp.PropertyEQ(this=sql.literal(name), expression=_bytes(name)) for name in compared]),
-        "VARCHAR",
-    )
-    listed = exp.Anonymous(this="list_sort", expressions=[exp.Anonymous(this="list", expressions=[row])])
-    text = sql.cast(listed, "VARCHAR")
-    known = sql.column(column).is_(exp.null()).not_()
-    return exp.select(text).from_(rows.copy()).where(known).group_by(sql.column(column))
+    row = exp.Struct(expressions=[exp.PropertyEQ(this=sql.literal(name), expression=_bytes(name)) for name in compared])
+    values = {"row": sql.cast(row, "VARCHAR"), "pseudonym": sql.column(column)}
+    return sql.query("report/tied", values=values, relations={"released": rows})
 
 
 def _bytes(name: str) -> exp.Expr:
@@ -268,14 +262,10 @@ def _bytes(name: str) -> exp.Expr:
     return sql.as_bytes(sql.column(name))
 
 
-def _multisets(engine: Engine, one: exp.Select, other: exp.Select, title: str) -> tuple[int, int]:
-    def counted(left: exp.Select, right: exp.Select) -> exp.Expr:
-        only = exp.Except(this=left.copy(), expression=right.copy(), distinct=False)
-        return exp.select(sql.count_rows()).from_(only.subquery("only")).subquery()
-
-    missing, more = engine.row(
-        exp.select(sql.named(counted(one, other), "missing"), sql.named(counted(other, one), "more")), title
-    )
+def _multisets(engine: Engine, one: exp.Query, other: exp.Query, title: str) -> tuple[int, int]:
+    """Return how many rows only one has, and how many only the other, each as often as it has them more."""
+    rows = {"made": one.subquery("made"), "given": other.subquery("given")}
+    missing, more = engine.row(sql.query("report/differences", relations=rows), title)
     return missing, more
 
 
