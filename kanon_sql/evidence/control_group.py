@@ -119,32 +119,27 @@ def _common(original: Source, control: Source) -> list[str]:
 
 def _alike(original: Source, control: Source) -> tuple[int, int]:
     """Return how many rows of a control group the original has, equal rows as often, and how many there are."""
-    names = _common(original, control)
-    rows = [exp.select(*map(sql.column, names)).from_(one.relation.copy()) for one in (control, original)]
-    missing = exp.except_(*rows, distinct=False)
-    counts = exp.select(
-        sql.select_count(control.relation).subquery(),
-        exp.select(sql.count_rows()).from_(missing.subquery("missing")).subquery(),
-    )
-    of, number = original.engine.row(counts, "rows of the control group beside the original")
-    return of - number, of
+    values = {"keys": [sql.column(name) for name in _common(original, control)]}
+    tables = {"original": original.relation, "control": control.relation}
+    query = sql.query("attacks/control/alike", values=values, tables=tables)
+    alike, of = original.engine.row(query, "rows of the control group beside the original")
+    return alike, of
 
 
 def _subtracted(original: Source, control: Source) -> exp.Query:
     names = _common(original, control)
-    own = unused_names(["kanon_position", "kanon_copy", "kanon_held_out"], [column.name for column in original.columns])
+    ours = ["kanon_position", "kanon_copy", "kanon_held_out"]
+    own = unused_names(ours, [column.name for column in original.columns])
     return sql.query(
         "attacks/control/scope",
         values={
-            "control_values": [sql.column(name) for name in names],
-            "control_keys": [sql.column(name) for name in names],
-            "columns": [sql.column(column.name) for column in original.columns],
             "keys": [sql.column(name) for name in names],
+            "columns": [sql.column(column.name) for column in original.columns],
             "copied": [sql.column(column.name, "copies") for column in original.columns],
             "same": sql.all_of(sql.same(sql.column(name, "copies"), sql.column(name, "held_out")) for name in names),
         },
         tables={"original": original.relation, "control": control.relation},
-        names=dict(zip(["kanon_position", "kanon_copy", "kanon_held_out"], own, strict=True)),
+        names=dict(zip(ours, own, strict=True)),
     )
 
 

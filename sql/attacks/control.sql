@@ -20,11 +20,11 @@ ORDER BY
    original has more of. They stay in their order. */
 WITH held_out AS (
   SELECT
-    $control_values,
+    $keys,
     COUNT(*) AS kanon_held_out
   FROM control
   GROUP BY
-    $control_keys
+    $keys
 ), numbered AS (
   SELECT
     $columns,
@@ -98,6 +98,32 @@ INNER JOIN classes
   ON classes.class = released.class
 INNER JOIN texts
   ON $is_text
+;
+
+/* alike: How many rows of the control group the original has, equal rows as often, and how many there are. */
+SELECT
+  (
+    SELECT
+      COUNT(*)
+    FROM control
+  ) - (
+    SELECT
+      COUNT(*)
+    FROM (
+      SELECT
+        $keys
+      FROM control
+      EXCEPT ALL
+      SELECT
+        $keys
+      FROM original
+    ) AS missing
+  ) AS alike,
+  (
+    SELECT
+      COUNT(*)
+    FROM control
+  ) AS n
 ;
 
 /* targets: Each person of the original and of the control group, with one of their rows, and their place in a drawn

@@ -429,9 +429,8 @@ LISTS = {
         "columns": "original.column_1",
         "same_person": "original.column_1 = control.column_1",
     },
+    "attacks/control/alike": {"keys": "column_1"},
     "attacks/control/scope": {
-        "control_values": "column_1",
-        "control_keys": "column_1",
         "columns": "column_1",
         "keys": "column_1",
         "copied": "copies.column_1",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.labels import Places
     from kanon_sql.release.ledger.store import Entry
     from kanon_sql.release.publication import Publication
-    from kanon_sql.risks.attacks.candidates import Candidates, OriginalRows
+    from kanon_sql.risks.attacks.candidates import OriginalRows
     from kanon_sql.risks.attacks.joint import Joint
     from kanon_sql.search.prepare import Prepared
 
@@ -98,15 +98,17 @@ class Joiner:
             joints, key=lambda joint: (joint.succeeded, joint.classes.rows_below_k)
         )  # where releases count people by different columns
         found.drop()
-        self._drop(*_tables(found.candidates))
+        found.candidates.drop()
         return joint
 
     def close(self) -> None:
         for own in self._lookups.values():
             people = own.candidates.people
             own.drop()
-            self._drop(*_tables(own.candidates), people.relation, people.tuples, people.copy)
-            self._drop(*(places.relation for places in own.candidates.places))
+            own.candidates.drop()
+            others = (places.relation for places in own.candidates.places)
+            for table in (people.relation, people.tuples, people.copy, *others):
+                self.prepared.source.engine.run(sql.drop(table), "drop what was looked up")
 
     @property
     def _by_rule(self) -> dict[str, tuple[str, ...]]:
@@ -222,10 +224,6 @@ class Joiner:
         candidates = find_candidates(engine, people, [own for own, _ in read], side.relation, columns)
         return Side(candidates)
 
-    def _drop(self, *tables: exp.Table) -> None:
-        for table in tables:
-            self.prepared.source.engine.run(sql.drop(table), "drop what was looked up")
-
 
 def _in_both(first: Column | None, second: Column | None, original: Column | None, least: int = 2) -> InBoth:
     """Return a column as two releases show it; without its ``original``, values are compared as they stand."""
@@ -235,8 +233,3 @@ def _in_both(first: Column | None, second: Column | None, original: Column | Non
 
 def _is_in(name: str, names: Sequence[str]) -> bool:
     return folded(name) in {folded(each) for each in names}
-
-
-def _tables(candidates: Candidates) -> list[exp.Table]:
-    tables = [candidates.classes, candidates.pairs, candidates.found, candidates.sets]
-    return [*tables, *candidates.labels.values()]

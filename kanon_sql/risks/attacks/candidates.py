@@ -162,6 +162,10 @@ class Candidates(Settled):
     number: int
     rows: int
 
+    def drop(self) -> None:
+        for table in (self.classes, self.pairs, self.found, self.sets, *self.labels.values()):
+            self.engine.run(sql.drop(table), "drop what was looked up")
+
 
 def find_candidates(
     engine: Engine, people: OriginalRows, places: Sequence[Places], release: exp.Table, columns: Sequence[Column]
