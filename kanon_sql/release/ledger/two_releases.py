@@ -68,7 +68,8 @@ class Joiner:
     output: exp.Table
     k: int
     _known: dict[tuple[str, str], Hierarchy] = field(default_factory=dict)
-    _lookups: dict[tuple[str, ...], Side] = field(default_factory=dict)
+    # The new release as it is looked up, and the places of all columns that one of both is looked up by.
+    _lookups: dict[tuple[str, ...], tuple[Side, tuple[Places, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for hierarchy in self.publication.hierarchies:
@@ -86,9 +87,9 @@ class Joiner:
         sensitive = self._sensitive(entry, new, old)
         in_one, by = self._joinable(entry, new, old)
         needed = [column.original for column in sensitive]
-        own = self._lookup(both, new, [*needed, *entities])
+        own, places = self._lookup(both, new, [*needed, *entities])
         try:
-            found = self._find(own.candidates.people, own.candidates.places, old)
+            found = self._find(own.candidates.people, places, old)
         except UsageError as error:
             raise CannotBeCheckedError(f"its labels cannot be read: {error}") from None
         sides, k = (own, found), min(self.k, entry.k)
@@ -102,12 +103,11 @@ class Joiner:
         return joint
 
     def close(self) -> None:
-        for own in self._lookups.values():
+        for own, places in self._lookups.values():
             people = own.candidates.people
             own.drop()
             own.candidates.drop()
-            others = (places.relation for places in own.candidates.places)
-            for table in (people.relation, people.tuples, people.copy, *others):
+            for table in (people.relation, people.tuples, people.copy, *(each.relation for each in places)):
                 self.prepared.source.engine.run(sql.drop(table), "drop what was looked up")
 
     @property
@@ -201,8 +201,10 @@ class Joiner:
                 found.append(_in_both(first, second, original, least))
         return found
 
-    def _lookup(self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]) -> Side:
-        """Return the new release, looked up under hierarchies, once for all entries that share them."""
+    def _lookup(
+        self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]
+    ) -> tuple[Side, tuple[Places, ...]]:
+        """Return the new release, looked up under hierarchies, and their places; the same for the same hierarchies."""
         key = (*(hierarchy.relation.name for hierarchy in both), "", *(column.name for column in columns))
         if key not in self._lookups:
             source, prepared = self.prepared.source, self.prepared
@@ -214,7 +216,7 @@ class Joiner:
             places = make_places(frequency, both, labels)
             needed = [*(hierarchy.column for hierarchy in both), *columns]
             people = make_people(source.engine, source.relation, list(dict.fromkeys(needed)), places)
-            self._lookups[key] = self._find(people, places, new)
+            self._lookups[key] = self._find(people, places, new), places
         return self._lookups[key]
 
     def _find(self, people: OriginalRows, places: Sequence[Places], side: _Side) -> Side:

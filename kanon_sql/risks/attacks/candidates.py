@@ -140,7 +140,7 @@ class Candidates(Settled):
     """The classes of a release that people can be in: the tables ``kanon_pairs``, ``kanon_found`` and so on.
 
     Attributes:
-        columns: the quasi-identifiers of the release, in the order of ``places``.
+        columns: the quasi-identifiers of the release, in the order of ``places``: of those that it has, and no others.
         labels: for each quasi-identifier, by its number, the numbers of its labels.
         assumed: whether labels were read on one level that could be on others too.
         believed: whether that is so only for labels that are nested (see ``covers``), in a release where no value has
