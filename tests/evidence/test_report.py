@@ -472,10 +472,9 @@ def test_every_verdict_agrees_with_its_mark() -> None:
     assert set(get_args(Outcome)) | set(VERDICTS) <= set(MARKS)
     rule = made.standards[0].rules[0]
     for outcome, holds, verdict in itertools.product(get_args(Outcome), (True, False), VERDICTS):
-        succeeded = {"succeeds": True, "finds nothing": False}.get(outcome)
         report = replace(
             made,
-            attacks=tuple(replace(one, outcome=outcome, succeeded=succeeded) for one in made.attacks),
+            attacks=tuple(replace(one, outcome=outcome) for one in made.attacks),
             requirements=tuple(replace(one, holds=holds) for one in made.requirements),
             standards=(replace(made.standards[0], rules=(replace(rule, verdict=verdict),)),),
         )
