@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 from kanon_sql.engine.base import closed_on_error
 from kanon_sql.engine.sources.addresses import without_secrets
 from kanon_sql.engine.sources.encodings import is_utf8
-from kanon_sql.engine.sources.layout import Layout, data_file
+from kanon_sql.engine.sources.layout import DELIMITER_BY_SUFFIX, Layout, data_file
 from kanon_sql.engine.sources.open_source import open_beside, open_named, open_original, open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import UsageError
-from kanon_sql.policy.destination import CSV, named_table
+from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.gate import PEOPLE, refused_of
 from kanon_sql.policy.policy import given_policy, make_policy
 from kanon_sql.sql.names import folded, with_given
@@ -270,7 +270,7 @@ def _release_of(tables: Tables, policy: Policy, in_file: Destination) -> Tables:
     origin = policy.origin
     if in_file.out is not None:
         out, layout = in_file.out, in_file.layout
-        if origin is not None and out.suffix.lower() in CSV:
+        if origin is not None and out.suffix.lower() in DELIMITER_BY_SUFFIX:
             encoding = origin.layout.encoding if out.is_file() and not is_utf8(out) else None
             decimal = None if in_file.delimiter == "," else origin.layout.decimal_separator
             layout = layout.over(Layout(encoding=encoding, decimal_separator=decimal))

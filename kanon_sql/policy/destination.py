@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from kanon_sql.engine.sources.addresses import path_in, shown_source, without_secrets
 from kanon_sql.engine.sources.layout import (
     DECIMAL_SIGN,
+    DELIMITER_BY_SUFFIX,
     DELIMITERS,
     NOT_STATED,
     DataFile,
@@ -25,11 +26,6 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
 
-CSV = {
-    ".csv": None,
-    ".tsv": "\t",
-}
-"""Suffixes of CSV files and their delimiters; None is the delimiter of the CSV file that is read, else a comma."""
 Kind = Literal["table", "view", "materialized-view"]
 Backup: TypeAlias = Path | Literal[False] | None
 """A file for a copy of the raw rows; False for no copy; None if that was not decided."""
@@ -196,7 +192,7 @@ class Destination:
 
     def _require_csv(self) -> None:
         """Raise where a setting of CSV files is given for another destination."""
-        is_csv = self.out is not None and self.out.suffix.lower() in CSV
+        is_csv = self.out is not None and self.out.suffix.lower() in DELIMITER_BY_SUFFIX
         for name, option in OF_CSV.items():
             if getattr(self, name) and not is_csv:
                 what = f"{self.out or 'The release'} is no CSV file, and {option} is for a CSV file"

@@ -200,6 +200,8 @@ def test_a_new_destination_and_a_new_setting_are_one_changed_file_each(tmp_path:
     assert "most_rows must be a number of rows, 0 or more. Got -1" in refused[2]
     header, *rows = (work / "released.psv").read_text(encoding="utf-8").splitlines()
     assert header == 'age|"sex"|"diagnosis"'
+    (checked,) = run_there(copy, work, ["check", "released.psv", "--qi", "age,sex", "-k", "5", "--format", "json"])
+    assert checked[0] == 0, checked[2]
     assert len(rows) == len(ROWS.splitlines()) - 1 + 2 - 2
 
 

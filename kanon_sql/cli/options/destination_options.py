@@ -17,8 +17,9 @@ from kanon_sql.cli.options.shared import STANDARD, given_options, of_setting, op
 from kanon_sql.engine.capabilities import require_options
 from kanon_sql.engine.files import is_in_private_directory, private_directory
 from kanon_sql.engine.progress import Progress
+from kanon_sql.engine.sources.layout import DELIMITER_BY_SUFFIX
 from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SourceError, UsageError
-from kanon_sql.policy.destination import CSV, DESTINATION, OF_CSV, Destination
+from kanon_sql.policy.destination import DESTINATION, OF_CSV, Destination
 from kanon_sql.policy.policy import write_policy
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def asked_destination(
     }
     # What the policy says is about a CSV file, and not about another destination on the command line.
     file = said.get("out", in_file.out)
-    if file is None or file.suffix.lower() not in CSV:
+    if file is None or file.suffix.lower() not in DELIMITER_BY_SUFFIX:
         said = {**{name: DESTINATION[name].default for name in OF_CSV}, **said}
     destination = replace(in_file, **said)
     if policy_file is not None:

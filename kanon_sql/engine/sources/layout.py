@@ -31,9 +31,14 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 DECIMAL_SIGN = "a decimal sign: point or comma"
 _SIGNS = {**DELIMITERS, "point": ".", "space": " ", "none": "", "\\t": "\t"}
 PathLike = TypeVar("PathLike", str, Path)
+DELIMITER_BY_SUFFIX = {
+    ".csv": None,
+    ".tsv": "\t",
+}
+"""Suffixes of CSV files, as which a release can be written too; None: the delimiter of the file that is read, or ,."""
 CSV, JSON, PARQUET, EXCEL, STATISTICS = "read_csv", "read_json", "read_parquet", "excel", "statistics"
 READERS = {
-    **dict.fromkeys((".csv", ".tsv", ".txt", ".data", ".dat"), CSV),
+    **dict.fromkeys((*DELIMITER_BY_SUFFIX, ".txt", ".data", ".dat"), CSV),
     ".parquet": PARQUET,
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), JSON),
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), EXCEL),

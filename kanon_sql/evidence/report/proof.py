@@ -25,11 +25,10 @@ from sqlglot import exp
 from kanon_sql.engine.files import private_directory
 from kanon_sql.engine.sources.encodings import decode
 from kanon_sql.engine.sources.excel import write_sheet
-from kanon_sql.engine.sources.layout import EXCEL, Layout
+from kanon_sql.engine.sources.layout import DELIMITER_BY_SUFFIX, EXCEL, Layout
 from kanon_sql.engine.sources.lines import write_lines
 from kanon_sql.engine.sources.open_source import is_database
 from kanon_sql.errors import NoRoomError, SourceError, VerificationError
-from kanon_sql.policy.destination import CSV
 from kanon_sql.release.pseudonyms import canonical_bytes, not_pseudonyms_query
 from kanon_sql.release.publish.files import check_format, copy_statement, read_as_written, written_names
 from kanon_sql.release.publish.publisher import OneTable
@@ -98,7 +97,7 @@ def require_same_rows(release: Release, made_rows: exp.Table, published: Source)
 
     ``made_rows`` are the rows that the policy makes, in the same engine.
     """
-    is_csv = published.file is not None and published.file.suffix.lower() in CSV
+    is_csv = published.file is not None and published.file.suffix.lower() in DELIMITER_BY_SUFFIX
     # A file is for spreadsheets as a whole, or not at all, and has one decimal sign: a choice for each row could hide
     # something in it.
     signs = dict.fromkeys([published.read.layout.decimal_separator or ".", "."])

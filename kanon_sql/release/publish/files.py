@@ -34,11 +34,10 @@ from kanon_sql.engine.sources.excel import (
     require_size,
     write_sheet,
 )
-from kanon_sql.engine.sources.layout import EXCEL, NOT_STATED, UTF_8, Layout
+from kanon_sql.engine.sources.layout import DELIMITER_BY_SUFFIX, EXCEL, NOT_STATED, UTF_8, Layout
 from kanon_sql.engine.sources.lines import write_lines
 from kanon_sql.engine.sources.reading import read_from, text_reader
 from kanon_sql.errors import SourceError, UsageError
-from kanon_sql.policy.destination import CSV
 from kanon_sql.release.publication import with_replaced
 from kanon_sql.release.publish.publisher import Outcome, Published, Sink, table_in
 from kanon_sql.release.verify.verify import ROW_BY_ROW
@@ -59,7 +58,7 @@ DATABASE = "duckdb"
 """The format of files that are databases."""
 _FORMATS = {
     ".parquet": "parquet",
-    **dict.fromkeys(CSV, "csv"),
+    **dict.fromkeys(DELIMITER_BY_SUFFIX, "csv"),
     ".json": "json",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -116,8 +115,12 @@ def check_format(path: Path) -> str:
 def for_file(publication: Publication, source: Source, path: Path, destination: Destination) -> Publication:
     """Return a publication as it is written to a file: for spreadsheets or not, with which signs and encoding."""
     suffix = path.suffix.lower()
-    delimiter = destination.delimiter or CSV.get(suffix) or (source.read.delimiter if suffix in CSV else ",")
-    layout = source.read.layout if suffix in CSV and source.is_csv else NOT_STATED
+    delimiter = (
+        destination.delimiter
+        or DELIMITER_BY_SUFFIX.get(suffix)
+        or (source.read.delimiter if suffix in DELIMITER_BY_SUFFIX else ",")
+    )
+    layout = source.read.layout if suffix in DELIMITER_BY_SUFFIX and source.is_csv else NOT_STATED
     encoding = destination.encoding or layout.encoding
     decimal = destination.decimal or layout.decimal_separator or "."
     if decimal == delimiter:
@@ -130,7 +133,7 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
         delimiter=delimiter,
         encoding=None if encoding == UTF_8 else encoding,
         decimal=decimal,
-        formats=source.read.formats if suffix in CSV else {},
+        formats=source.read.formats if suffix in DELIMITER_BY_SUFFIX else {},
     )
 
 
