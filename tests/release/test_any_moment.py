@@ -98,7 +98,7 @@ def beside(release: Any, name: str) -> Path:
 
 
 WORK: dict[str, Callable[[Path], None]] = {
-    "table": publish(lambda release: release.to_table("there", replace=True)),
+    "table": publish(lambda release: release.to_table("released", replace=True)),
     "table with a lock": publish(lambda release: release.to_table("new", lock=beside(release, "new.lock"))),
     "view": publish(lambda release: release.to_view("seen")),
     "file": publish(lambda release: release.to_file(beside(release, "there.csv"), replace=True)),

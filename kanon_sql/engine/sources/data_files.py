@@ -173,7 +173,7 @@ def require_not_read(path: Path, *read: object) -> None:
     """Raise if a file that is to be written is one that the same command reads, alone or among others."""
     for source in read:
         place = path_in(source) if isinstance(source, str) else source
-        if place and isinstance(place, str | Path) and is_among(Path(place), path):
+        if isinstance(place, str | Path) and place and is_among(Path(place), path):
             raise UsageError(f"{path} is read by this command, and cannot be written by it too: give another name.")
 
 
