@@ -306,7 +306,7 @@ def plan_of(
             make = (copy,)
             output = reading_back(publication, destination.out, form)
     elif destination.into is not None:
-        output = check_target(source, destination.into, destination.kind, replace=True)
+        output = check_target(source, destination.into, destination.kind, replace=None)
         make = (sql.create_table(output.copy(), query),)
         if destination.kind != "table":
             require_viewable(publication)

@@ -126,7 +126,7 @@ def release_command(
         if output.sql:
             print_sql(dp_release_script(opened, requested, destination))
             return
-        check_destination(opened, destination)
+        check_destination(opened, destination, remembers=False)
         release = make_dp_release(opened, requested, budget, talk)
         talk(Progress("Publishing"))
         published = release.publish(destination)

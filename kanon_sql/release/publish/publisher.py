@@ -84,8 +84,12 @@ def target_table(engine: Engine, name: str) -> exp.Table:
     return target
 
 
-def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.Table:
-    """Return the table or view that a release will be; refuse it before any work is done for it."""
+def check_target(source: Source, name: str, kind: str, *, replace: bool | None, remembers: bool = True) -> exp.Table:
+    """Return the table or view that a release will be; refuse it before any work is done for it.
+
+    ``replace`` is None for a script, which is not run here: what has the name now is not looked at. ``remembers`` is
+    False for a release that the ledger does not have, such as one with noise.
+    """
     if source.address is not None:
         raise UsageError(f"{source.address.shown} is only read: give --out FILE instead of a {kind}.")
     if source.setup or (source.frame_kind is not None and not source.in_warehouse):
@@ -105,7 +109,8 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool) -> exp.
     places = {(folded(read.db or schema), folded(read.name)) for read in behind or ()}
     if (folded(target.db or schema), folded(target.name)) in places:
         raise UsageError(f"{name!r} is the table that is to be anonymized, or one behind it: give another name.")
-    require_unused(source.engine, target, name, replace=replace, has_ledger=source.keeps_tables)
+    if replace is not None:
+        require_unused(source.engine, target, name, replace=replace, has_ledger=remembers and source.keeps_tables)
     if kind == "view" and not source.in_warehouse:
         _require_secure_views(source)
     return target
@@ -437,8 +442,9 @@ class TableSink(StagedSink):
     kind: Literal["table", "view"] = "table"
     target: exp.Table
 
-    def __init__(self, released: OneTable, name: str, *, replace: bool) -> None:
-        super().__init__(released, check_target(released.source, name, self.kind, replace=replace), name)
+    def __init__(self, released: OneTable, name: str, *, replace: bool, remembers: bool) -> None:
+        target = check_target(released.source, name, self.kind, replace=replace, remembers=remembers)
+        super().__init__(released, target, name)
         # No name of another schema or of temp either: a bare name would mean that table.
         staging = unused_name(f"kanon_unverified_{self.target.name}", self.engine.names_in_use())
         self.staging = sql.relation(staging, self.target.db or None)

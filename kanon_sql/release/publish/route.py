@@ -45,8 +45,10 @@ FETCHES: dict[str, Callable[[DuckDBEngine, exp.Table], Any]] = {
 """What makes a data frame of each kind from a table in DuckDB."""
 
 
-def check_destination(source: Source, destination: Destination, policy: Policy | None = None) -> None:
-    """Refuse a destination before any work is done for it; a lock needs the policy."""
+def check_destination(
+    source: Source, destination: Destination, policy: Policy | None = None, *, remembers: bool = True
+) -> None:
+    """Refuse a destination before any work; a lock needs the policy. ``remembers`` is as in ``check_target``."""
     if destination.in_place:
         from kanon_sql.release.in_place.publish import check_in_place
 
@@ -57,7 +59,7 @@ def check_destination(source: Source, destination: Destination, policy: Policy |
         require_not_read(destination.out, *(rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)))
     elif destination.into is not None:
         require_kind(source, destination.kind)
-        check_target(source, destination.into, destination.kind, replace=destination.replace)
+        check_target(source, destination.into, destination.kind, replace=destination.replace, remembers=remembers)
         if destination.lock is not None and policy is not None:
             from kanon_sql.release.append.lock import require_lock_file
 
@@ -94,13 +96,15 @@ def _sink_of(released: OneTable, destination: Destination, ledger: Ledger | None
     if kind != "table":
         require_viewable(released.publication)
     if destination.dry_run:
-        return FrameSink(released, lambda *_: None, check_target(source, name, kind, replace=replace), name)
+        target = check_target(source, name, kind, replace=replace, remembers=ledger is not None)
+        return FrameSink(released, lambda *_: None, target, name)
     (source if ledger is None else ledger).make_writable()
     if source.in_warehouse:
         from kanon_sql.release.publish.warehouse import RelationSink
 
         return RelationSink(released, name, kind=kind, replace=replace)
-    return (TableSink if kind == "table" else ViewSink)(released, name, replace=replace)
+    sink = TableSink if kind == "table" else ViewSink
+    return sink(released, name, replace=replace, remembers=ledger is not None)
 
 
 def to_frame(

@@ -91,6 +91,11 @@ class Attack(ABC):
     def remedy(self, sensitive: int) -> str:
         """Return what stops it; an option need not name the only one of so many sensitive columns."""
 
+    @property
+    def stopped_by(self) -> str:
+        """What stops it, with the name of the sensitive column."""
+        return self.remedy(2)
+
     @abstractmethod
     def figures(self) -> dict[str, Any]:
         """Return what it found as plain values."""
