@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.in_place.clean import Cleaned, clean
     from kanon_sql.release.ledger.earlier import Remembered, forget, ledger
     from kanon_sql.release.prepared_table import Compared, Comparison, PreparedTable, SatisfyingNode, prepare
+    from kanon_sql.release.proposal import init_policy
     from kanon_sql.release.publish.publisher import InPlace, Published
     from kanon_sql.release.release import Release
     from kanon_sql.release.tables.anonymize import TablesRelease, anonymize_tables

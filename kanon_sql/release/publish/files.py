@@ -80,7 +80,8 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
 
 def require_not_behind(source: Source, path: Path) -> None:
     """Raise if a file is to be replaced that a view, which is to be anonymized, could read."""
-    if not path.exists() or source.file is not None or source.frame_kind is not None:
+    may_be_view = source.file is None and source.frame_kind is None and source.address is None
+    if not path.exists() or not may_be_view:
         return
     behind = source.engine.relations_behind(source.table)
     if behind is None or not all(isinstance(one.this, exp.Identifier) and "." not in one.name for one in behind[1:]):
