@@ -435,7 +435,7 @@ def test_a_release_further_down_promises_no_less_than_the_first(kanon: Callable[
     assert kanon("ledger", "t.duckdb", "--forget", "all").code == 0
     assert kanon(*in_t, "--known", 1, "--into", "one").code == 0
     assert kanon(*in_t, "--known", 2, "--into", "two").code == 0  # further up: it is made of the first
-    assert kanon(*in_t, "--into", "all", "--replace").code == 0
+    assert kanon(*in_t, "--into", "again").code == 0
 
 
 @pytest.mark.thorough
