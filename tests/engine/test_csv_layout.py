@@ -353,6 +353,7 @@ def test_the_command_line_ends_with_3_and_leaves_nothing(in_tmp: Path, kanon: Ca
 values = st.sampled_from(["Ada", "Karl", "7,5", "12,25", "01067", "x y", "", "3", "2.5", "10.12.1815", '"q;q,q"'])
 
 
+@pytest.mark.filterwarnings("ignore:.*is text because")
 @given(st.data())
 @examples(30)
 def test_one_damaged_row_never_gives_a_column_its_name(data: st.DataObject) -> None:
