@@ -43,8 +43,7 @@ def made(path: Path, *statements: str) -> None:
 
 def rows(path: Path, relation: str) -> int:
     with duckdb.connect(str(path), read_only=True) as connection:
-        (n,) = connection.execute(f"SELECT count(name) FROM {relation}").fetchone() or (0,)  # noqa: S608 - names of this test
-    return int(n)
+        return len(connection.table(relation).select("name").fetchall())
 
 
 @pytest.mark.parametrize(

@@ -129,9 +129,10 @@ def require_unused(
         return
     if not replace:
         raise UsageError(f"There is a {existing.lower()} {name!r} already: give another name, or add --replace.")
+    if not has_ledger or "VIEW" in existing:
+        return
     place = (folded(target.db or engine.current_schema()), folded(target.name))
-    releases = {(folded(entry.target[0] or ""), folded(entry.target[1])) for entry in entries_of(engine)}
-    if has_ledger and "VIEW" not in existing and place not in releases:
+    if place not in {(folded(entry.target[0] or ""), folded(entry.target[1])) for entry in entries_of(engine)}:
         raise UsageError(
             f"{name!r} is a table that the ledger does not know as a release, and --replace replaces releases only: "
             "drop it first, or give another name."

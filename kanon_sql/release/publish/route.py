@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kanon_sql.engine.progress import silent
 from kanon_sql.engine.sources.data_files import require_not_read
 from kanon_sql.hierarchy.given import given_rules
-from kanon_sql.hierarchy.rules.texts import PrefixRule
-from kanon_sql.hierarchy.spec import FileRule
+from kanon_sql.hierarchy.rules import ListedRule
 from kanon_sql.policy.destination import decided_backup
 from kanon_sql.release.publish.files import DATABASE, DatabaseSink, FileSink, check_file
 from kanon_sql.release.publish.publisher import (
@@ -56,7 +55,7 @@ def check_destination(
     elif destination.out is not None:
         check_file(source, destination.out, replace=destination.replace)
         rules = () if policy is None else given_rules(source, source.columns, policy).values()
-        require_not_read(destination.out, *(rule.path for rule in rules if isinstance(rule, FileRule | PrefixRule)))
+        require_not_read(destination.out, *(rule.path for rule in rules if isinstance(rule, ListedRule)))
     elif destination.into is not None:
         require_kind(source, destination.kind)
         check_target(source, destination.into, destination.kind, replace=destination.replace, remembers=remembers)

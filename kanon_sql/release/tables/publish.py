@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlglot import exp
 
-from kanon_sql.engine.duckdb.engine import DuckDBEngine
 from kanon_sql.engine.files import private_directory, require_parent
 from kanon_sql.engine.keys import require_apart
 from kanon_sql.engine.warehouse.workbench import Workbench
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kanon_sql.release.ledger.ledger import Target
+    from kanon_sql.release.tables.opened import Member
     from kanon_sql.release.tables.statements import FoundTables
 
 Format = Literal["csv", "parquet"]
@@ -284,7 +284,7 @@ class _DirectorySink(Sink[PublishedTables]):
         self.types = dict[str, dict[str, str]]()  # as DuckDB has them: it lacks some types of PostgreSQL
         for name, file in self._files(self.made).items():
             query = self.released.query(name)
-            described = DuckDBEngine.columns(self.engine, query.copy().subquery("rows"))
+            described = self.engine.columns(query.copy().subquery("rows"))
             self.types[name] = {column.name: column.type for column in described}
             self.engine.run(plain_copy(query, file, self.format_name), f"write {name}")
 
@@ -312,14 +312,12 @@ class LedgerOfTables(Ledger):
             )
 
     def _require_together(self, *_: object) -> None:
-        # A table that is kept as it is gives away what an earlier release of it promised.
-        kept = [self.opened.place_of(member.relation) for member in self.opened.members if member.roles is None]
-        others = [self.opened.place_of(member.relation) for member in self.opened.members if member.roles is not None]
-        if earlier := [
-            entry
-            for entry in self._seen
-            if any(map(entry.is_of, others)) or (entry.models and any(map(entry.is_of, kept)))
-        ]:
+        def is_of(entry: Entry, member: Member) -> bool:
+            # A table that is kept as it is gives away what an earlier release of it promised.
+            promised = member.roles is not None or bool(entry.models)
+            return promised and entry.is_of(self.opened.place_of(member.relation))
+
+        if earlier := [entry for entry in self._seen if any(is_of(entry, each) for each in self.opened.members)]:
             last = earlier[-1]
             forget = command_line("ledger", [self.opened.place], "--forget", str(last.number))
             raise JointReleaseError(
