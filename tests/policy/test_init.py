@@ -258,6 +258,20 @@ def test_small_classes_are_not_proposed_beside_sensitive_values(in_tmp: Path, ka
     assert '\n# algorithm = "local"' in text
 
 
+def test_classes_that_overlap_are_not_proposed_for_several_rows_of_a_person(
+    in_tmp: Path, kanon: Callable[..., Ended]
+) -> None:
+    """What init proposes, check can verify afterwards."""
+    visits = crowd().assign(patient=range(240))
+    pd.concat([visits, visits.assign(occupation="job 1")]).to_csv(in_tmp / "t.csv", index=False)
+    assert kanon("init", "t.csv", "--entity", "patient").code == 0
+    text = (in_tmp / "kanon.toml").read_text(encoding="utf-8")
+    assert "# local is not chosen, since several rows are about one person" in text
+    assert read_policy(in_tmp / "kanon.toml")[0].algorithm == "optimal"
+    assert kanon("anonymize", "--policy", "kanon.toml").code == 0
+    assert kanon("check", "--policy", "kanon.toml").code == 0
+
+
 def test_of_two_columns_that_say_the_same_one_is_published(in_tmp: Path) -> None:
     crowd().to_csv(in_tmp / "t.csv", index=False)
     found = kanon.init_policy(in_tmp / "t.csv", out=in_tmp / "kanon.toml")

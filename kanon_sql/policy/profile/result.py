@@ -59,6 +59,10 @@ PROPOSED = (
 _NONE_FOUND = "None was found: name the columns here that others could know, such as age, sex, a town, a date."
 _HOW_LARGE = "5 is often asked for known recipients, 10 to 20 for the public; kanon compare shows what each costs."
 _LOCAL = 'algorithm = "local"  # rows have levels of their own: keeps more; columns get labels of several levels\n'
+_CANNOT_BE_CHECKED = (
+    "local is not chosen, since several rows are about one person: its classes overlap, so kanon check could not count "
+    "people by the labels."
+)
 _SMALL_CLASSES = (
     "local is not chosen, since sensitive columns are published: its small classes give more of their values away. "
     "Require a model for them first, such as l."
@@ -382,14 +386,18 @@ def _algorithm(profile: Profile) -> Iterable[str]:
     """Yield the algorithm that lost least in the trial, and the losses of those that were tried."""
     trial = profile.trial
     is_better = trial is not None and min(trial.losses, key=trial.losses.__getitem__, default="") == "local"
-    publishes_sensitive = not set(profile.of_role("sensitive")).isdisjoint(profile.named)
+    against = None
+    if profile.entity is not None:
+        against = _CANNOT_BE_CHECKED
+    elif not set(profile.of_role("sensitive")).isdisjoint(profile.named):
+        against = _SMALL_CLASSES
     if trial is not None and trial.losses:
         lost = ", ".join(f"{name} loses {loss:.2f}" for name, loss in trial.losses.items())
         rows = f"a sample of {trial.rows:,} rows" if trial.sampled else f"all {trial.rows:,} rows"
         yield from commented(f"On {rows}, {lost} (0: nothing, 1: all that quasi-identifiers say).")
-    if is_better and publishes_sensitive:
-        yield from commented(_SMALL_CLASSES)
-    yield _LOCAL if is_better and not publishes_sensitive else f"# {_LOCAL}"
+    if is_better and against:
+        yield from commented(against)
+    yield _LOCAL if is_better and not against else f"# {_LOCAL}"
 
 
 def source_lines(origin: Origin | None) -> Iterable[str]:
