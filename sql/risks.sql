@@ -171,3 +171,65 @@ SELECT
   (SELECT COUNT(DISTINCT person) FROM coded) AS named,
   (SELECT COUNT(*) FROM counted WHERE named = 0) AS nameless
 ;
+
+/* uniques: The classes by all quasi-identifiers that have one member: others are unique by none of them. $is_alone says that
+   a class has one member, $person who it is where people are counted. */
+SELECT
+  CAST(ROW_NUMBER() OVER () AS INTEGER) AS number,
+  $values,
+  $person AS person
+FROM coded
+GROUP BY
+  $values
+HAVING
+  $is_alone
+;
+
+/* minimal_uniques: Those of them that are unique by a subset, and by none $inside it; each adds $score (SUDA2). */
+SELECT
+  $subset AS subset,
+  uniques.number,
+  $score AS score
+FROM uniques
+INNER JOIN (
+  SELECT
+    $values
+  FROM coded
+  GROUP BY
+    $values
+  HAVING
+    $is_alone
+) AS alone
+  ON $same_class
+WHERE
+  NOT EXISTS(
+    SELECT 1 AS found FROM minimal WHERE minimal.number = uniques.number AND minimal.subset IN ($inside)
+  )
+;
+
+/* minimal_by_subset: How many rows each subset is a minimal sample unique of. */
+SELECT
+  subset,
+  COUNT(*) AS uniques
+FROM minimal
+GROUP BY
+  subset
+;
+
+/* scores: The rows that have a score, or distinct people; the highest score, and the sum of all. */
+WITH scored AS (
+  SELECT
+    number,
+    SUM(score) AS score
+  FROM minimal
+  GROUP BY
+    number
+)
+SELECT
+  COUNT(DISTINCT uniques.person) + COUNT(*) FILTER (WHERE uniques.person IS NULL) AS scored,
+  MAX(scored.score) AS highest,
+  CAST(SUM(scored.score) AS DOUBLE) AS total
+FROM scored
+INNER JOIN uniques
+  ON uniques.number = scored.number
+;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -26,7 +27,8 @@ from kanon_sql.errors import NOTHING_WRITTEN, KanonError, SearchInterruptedError
 _ROOT = "kanon"
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _PLAIN = {int: re.compile(r"[0-9]{1,18}"), float: re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")}
-_SQL_OF_RELEASE = {"anonymize", "demo"}
+_BARE = {"anonymize": ("--sql", "release"), "demo": ("--sql", "release"), "measure": ("--suda", "3")}
+"""For a command, the option that may stand without a value, and the value that is meant."""
 
 
 class _PlainValues:
@@ -194,7 +196,7 @@ def run(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
-        result = root().main(args=_with_sql_value(arguments), prog_name=_ROOT, standalone_mode=False)
+        result = root().main(args=_with_bare_value(arguments), prog_name=_ROOT, standalone_mode=False)
     except KanonError as error:
         diagnostics.error(str(error))
         return error.exit_code
@@ -244,8 +246,10 @@ def _wrong_value(error: TyperException) -> str | None:
     return f"{option.opts[-1]} takes {kind}, not '{visible(str(problems[0]['input']))}'."
 
 
-def _with_sql_value(arguments: list[str]) -> list[str]:
-    """Return the arguments with a bare ``--sql`` of commands that make a release written out as ``--sql=release``."""
-    if not arguments or arguments[0] not in _SQL_OF_RELEASE:
-        return arguments
-    return ["--sql=release" if argument == "--sql" else argument for argument in arguments]
+def _with_bare_value(arguments: list[str]) -> list[str]:
+    """Return the arguments with the value of an option that stands without one."""
+    bare, value = _BARE.get(arguments[0] if arguments else "", ("", ""))
+    return [
+        f"{bare}={value}" if argument == bare and not after.isdecimal() else argument
+        for argument, after in itertools.zip_longest(arguments, arguments[1:], fillvalue="")
+    ]

@@ -25,7 +25,7 @@ from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, give
 from kanon_sql.evidence.people import findings_on, source_with_people
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.roles import resolve_quasi_identifiers
-from kanon_sql.risks.estimators.subsets import code, subsets_up_to
+from kanon_sql.risks.estimators.subsets import code, require_few, subsets_up_to
 from kanon_sql.risks.estimators.tuples import collect
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 3
 """Columns of a person that are taken to be known, where nothing else is said."""
-_MOST = 200_000  # subsets that are counted: at 30,000 rows, some 15 minutes
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,7 @@ def known_source(
     findings = findings_on(source, policy, original)
     entity = policy.columns.entity
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
-    _require_few(max_columns, len(columns))
+    require_few(max_columns, len(columns), "--max-columns", " All together: kanon check.")
     require_identity(source.engine, source.relation, columns)
     counted, people = source_with_people(source, policy, original)
     person = find_column(entity, counted.columns) if entity is not None else None
@@ -219,18 +218,6 @@ def known_source(
         at_least=at_least,
         findings=findings,
     )
-
-
-def _require_few(max_columns: int, width: int) -> None:
-    """Raise if there are too many subsets to be counted."""
-    largest = min(max_columns, width)
-    up_to = list(itertools.accumulate(math.comb(width, size) for size in range(1, largest + 1)))
-    if up_to[-1] <= _MOST:
-        return
-    fewer = sum(subsets <= _MOST for subsets in up_to)
-    way = f"--max-columns {fewer} has {up_to[fewer - 1]:,}" if fewer else "name fewer quasi-identifiers"
-    subsets = f"{width:,} columns have {up_to[-1]:,} subsets of up to {largest:,}"
-    raise UsageError(f"{subsets}, and {_MOST:,} are counted at most: {way}. All together: kanon check.")
 
 
 def _count(

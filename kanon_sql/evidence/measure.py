@@ -98,6 +98,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     sampling_fraction: float | None = None,
     population: Any = None,  # noqa: ANN401 - as for original
     population_table: str | None = None,
+    suda: int | None = None,
     utility: bool = False,
     target: str | None = None,
     spread: Spread | None = None,
@@ -118,6 +119,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         sampling_fraction: the share of the population that the original has; without an original, the table.
         population: all people that the rows of the published table could be about, as for ``risk``.
         population_table: the name of the population, where ``population`` is a database.
+        suda: score rows by SUDA2, as for ``risk``.
         utility: whether to measure what the table is still good for: marginals, queries, models that learn from it.
         target: a column that a model is to predict, from the table and from the original.
         spread: how rows of a label are spread over the values that it stands for: "even", which is the default, or
@@ -131,7 +133,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         UsageError: a column is not there, or the table is no release of the original under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
-    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda)
     tables = Tables(source, table, control=control, population=population, population_table=population_table)
     good_for = utility_settings(utility=utility, target=target, spread=spread, control=control is not None)
     with given_case(tables, case, "if unnamed") as opened:
@@ -223,7 +225,7 @@ def measure_against(
     # Both are samples of one population; of as many rows, where the release does not say who is who.
     counted, people = _with_people(prepared, release, policy)
     if people is not None and not people.settled:  # what each class has at least says nothing of united classes
-        settings = replace(settings, subsets=0)
+        settings = replace(settings, subsets=0, suda=None)
     of_people = (
         risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
     )

@@ -30,6 +30,7 @@ def risk(
     sampling_fraction: float | None = None,
     population: Any = None,  # noqa: ANN401 - the same, or the name of a table
     population_table: str | None = None,
+    suda: int | None = None,
     **case: Unpack[CaseSettings],
 ) -> Risk:
     """Return who could be found in a table as it is: what ``measure`` says of the risk. Nothing is changed.
@@ -44,13 +45,14 @@ def risk(
         population: a table of all people that the rows could be about, with values written like those of the table: a
             table in the same database, a path, or a data frame.
         population_table: the name of the population, where ``population`` is a database.
+        suda: score rows by the sets of up to so many quasi-identifiers by which they are unique (SUDA2); usually 3.
         case: see ``CaseSettings``; without an entity, ``Risk.people_repeat`` says whether rows of one person are found.
 
     Raises:
         UsageError: a setting is wrong, a column is not there, or the population does not contain the table.
         SourceError: a source cannot be read.
     """
-    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda)
     tables = Tables(source, table, population=population, population_table=population_table)
     with given_case(tables, case, "for people") as opened:
         require_entity(case.get("entity"), opened.release)

@@ -189,6 +189,8 @@ CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2
     coded(value_0, person, position, n, record, label_1);
 CREATE TABLE classes AS FROM (VALUES (0, 2, 0, 1), (1, 1, 0, 2)) classes(class, n, word, bit);
 CREATE TABLE each_person AS FROM coded;
+CREATE TABLE uniques AS FROM (VALUES (1, 1, NULL), (2, 2, 2)) uniques(number, value_0, person);
+CREATE TABLE minimal AS FROM (VALUES (1, 1, 6), (2, 1, 2)) minimal(subset, number, score);
 CREATE TABLE left_out AS FROM rows_of_people;
 CREATE TABLE made AS FROM kept;
 CREATE TABLE given AS FROM kept;
@@ -587,6 +589,9 @@ LISTS = {
     "risks/subsets": {"values": "value_0", "subset": "0"},
     "risks/subsets_of_people": {"values": "value_0", "subset": "0"},
     "risks/people_by_codes": {"values": "value_0"},
+    "risks/uniques": {"values": "value_0", "person": "MAX(person)", "is_alone": "SUM(n) = 1"},
+    "risks/minimal_uniques": {"values": "value_0", "is_alone": "SUM(n) = 1", "subset": "1"}
+    | {"same_class": "uniques.value_0 = alone.value_0", "score": "6", "inside": "0"},
     "risks/tuples": {"written": "source.age"},
     "risks/sizes": {"values": "tuple", "members": "CAST(SUM(n) AS BIGINT)"},
     "risks/people": {"values": "tuple"},

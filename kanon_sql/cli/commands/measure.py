@@ -78,6 +78,14 @@ def measure_command(
         str | None,
         typer.Option("--population-table", metavar="TABLE", help="The table, where --population is another database."),
     ] = None,
+    suda: Annotated[
+        int | None,
+        typer.Option(
+            "--suda",
+            metavar="[=N]",
+            help="Score rows by the sets of up to N quasi-identifiers by which they are unique (SUDA2; bare: 3).",
+        ),
+    ] = None,
     utility: shared.UtilityOption = False,
     target: shared.TargetOption = None,
     spread: shared.SpreadOption = None,
@@ -92,7 +100,7 @@ def measure_command(
     ] = None,
 ) -> None:
     """Measure who could be found in a table, and how much of its original it keeps."""
-    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda)
     good_for = utility_settings(utility=utility, target=target, spread=spread, control=control is not None)
     run_judge(
         context,
@@ -155,7 +163,7 @@ def _uncounted(people: MeasuredPeople) -> str | None:
     return (
         "Which rows were published cannot be told from the labels: the release is counted as if each class had the "
         "fewest people possible, and who may be in two classes is counted in both: shares of people are not known. "
-        "Subsets are not looked at."
+        "Subsets are not looked at, and rows are not scored."
     )
 
 
@@ -173,6 +181,7 @@ def _print_risks(risk: Risk, before: Risk | None) -> None:
     )
     _print_histogram(risks, names)
     _print_subsets(risks, names)
+    _print_suda(risks, names)
     if risk.uniqueness is not None:
         _print_uniqueness(risks, names)
 
@@ -263,6 +272,25 @@ def _print_subsets(risks: Sequence[Risk], names: Sequence[str]) -> None:
 def _of_subset(found: SubsetRisk) -> tuple[str, str]:
     smallest = "" if found.smallest_class is None else f"{found.smallest_class:,}"
     return smallest, _part(found.uniques, found.share_unique)
+
+
+def _print_suda(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print how high the scores of all rows are, and how much each column adds to them."""
+    found = [(name, risk.suda) for name, risk in zip(names, risks, strict=True) if risk.suda is not None]
+    if not found:
+        return
+    rows = [
+        ["scored", *(_part(suda.scored, suda.share_scored) for _, suda in found)],
+        ["score, highest", *(f"{suda.highest:,}" for _, suda in found)],
+        ["score, average", *(figure(suda.average) for _, suda in found)],
+    ]
+    for size in range(1, found[0][-1].max_columns + 1):
+        unique = (f"{suda.minimal_uniques[size - 1]:,}" for _, suda in found)
+        rows.append([f"minimal uniques of {counted(size, 'column')}", *unique])
+    for column in found[0][-1].contributions:
+        shares = (suda.contributions[column] for _, suda in found)
+        rows.append([f"scores with {visible(column)}", *("" if share is None else f"{share:.2%}" for share in shares)])
+    print_table(["suda", *(name for name, _ in found)], _right(rows))
 
 
 def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:

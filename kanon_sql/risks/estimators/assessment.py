@@ -26,6 +26,7 @@ from kanon_sql.errors import UsageError
 from kanon_sql.measures.shares import read_share
 from kanon_sql.risks.estimators.estimate import Sample
 from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
+from kanon_sql.risks.estimators.suda import suda_scores
 from kanon_sql.risks.estimators.tuples import PeopleAtRisk, collect, count_people, members_by_population_class
 from kanon_sql.risks.estimators.uniqueness import population_uniqueness
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.risks.estimators.estimate import Bin, SizeCounts
     from kanon_sql.risks.estimators.subsets import Subsets
+    from kanon_sql.risks.estimators.suda import Suda
     from kanon_sql.risks.estimators.tuples import Population
     from kanon_sql.risks.estimators.uniqueness import Uniqueness
 
@@ -131,8 +133,11 @@ class RiskSettings:
     subsets: int | None = None  # columns of the largest subsets of quasi-identifiers to count; None is up to three
     # the share of a population that the table has; without it nothing is estimated
     sampling_fraction: float | None = None
+    suda: int | None = None  # columns of the largest minimal sample uniques to score rows by; None scores none
 
     def __post_init__(self) -> None:
+        if self.suda is not None and (isinstance(self.suda, bool) or self.suda < 1):
+            raise UsageError(f"SUDA scores (--suda) are by sets of 1 column or more. Got {self.suda}.")
         fraction = self.sampling_fraction
         if fraction is not None and (isinstance(fraction, bool) or not 0 < fraction <= 1):
             raise UsageError(f"The sampling fraction is the share of the population, above 0 to 1, not {fraction}.")
@@ -170,6 +175,7 @@ class Risk:
     subsets: Subsets
     uniqueness: Uniqueness | None
     people_repeat: tuple[str, ...] = ()
+    suda: Suda | None = None
 
     @property
     def everybody(self) -> int:
@@ -235,6 +241,9 @@ def assess(
     people = None if entity is None else count_people(tuples, k)
     found = None if population is None else members_by_population_class(tuples, population, k)
     subsets = subset_risks(tuples, largest)
+    suda = None
+    if settings.suda is not None:
+        suda = suda_scores(tuples, settings.suda, sizes.members, sizes.members if people is None else people.everybody)
     tuples.drop()
     size = settings.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
     prosecutor = _prosecutor_risk(sizes, settings.threshold, people)
@@ -255,6 +264,7 @@ def assess(
         histogram=sizes.histogram(),
         subsets=subsets,
         uniqueness=None if size is None else population_uniqueness(Sample(dict(sizes.classes_of), size)),
+        suda=suda,
     )
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 3  # columns of a subset, by default
 _AT_MOST = 500  # subsets that are looked at by default
-_TOGETHER = 16  # subsets in one statement: they are counted side by side, and planned once
+_MOST = 200_000  # subsets that are counted: at 30,000 rows, some 15 minutes
+TOGETHER = 16  # subsets in one statement: they are counted side by side, and planned once
 _SPARSE = 8  # numbers for each row, above which classes are not counted in an array of that length
 _TUPLES = "tuples"
 
@@ -84,6 +85,18 @@ def largest_subsets(size: int | None, width: int) -> int:
 def subsets_up_to(largest: int, width: int) -> list[Places]:
     """Return every subset of up to so many of the columns, the smallest first."""
     return [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
+
+
+def require_few(max_columns: int, width: int, option: str, hint: str = "") -> None:
+    """Raise if there are too many subsets to be counted."""
+    largest = min(max_columns, width)
+    up_to = list(itertools.accumulate(math.comb(width, size) for size in range(1, largest + 1)))
+    if up_to[-1] <= _MOST:
+        return
+    fewer = sum(subsets <= _MOST for subsets in up_to)
+    way = f"{option} {fewer} has {up_to[fewer - 1]:,}" if fewer else "name fewer quasi-identifiers"
+    subsets = f"{width:,} columns have {up_to[-1]:,} subsets of up to {largest:,}"
+    raise UsageError(f"{subsets}, and {_MOST:,} are counted at most: {way}.{hint}")
 
 
 def subset_risks(tuples: Tuples, largest: int) -> Subsets:
@@ -140,8 +153,8 @@ class CodedTuples:
 
     def classes(self, subsets: Sequence[Places], k: int = 1) -> Iterator[tuple[Places, SubsetClasses]]:
         """Count the classes by each subset; those are too small that have fewer than ``k`` members."""
-        for begin in range(0, len(subsets), _TOGETHER):
-            chosen = subsets[begin : begin + _TOGETHER]
+        for begin in range(0, len(subsets), TOGETHER):
+            chosen = subsets[begin : begin + TOGETHER]
             title = f"classes by {'; '.join(map(self._named, chosen))}"
             rows = self.tuples.engine.rows(self._classes_query(chosen, k), title)
             found = {number: SubsetClasses(*(int(each or 0) for each in figures)) for number, *figures in rows}
@@ -153,7 +166,7 @@ class CodedTuples:
     def _classes_query(self, subsets: Sequence[Places], k: int) -> exp.Select:
         of_each: list[exp.Query] = []
         for number, places in enumerate(subsets):
-            values: dict[str, Any] = {"values": _values(places), "subset": number}
+            values: dict[str, Any] = {"values": values_of(places), "subset": number}
             if not self.tuples.counts_people:
                 query = sql.select("risks/subsets", part="classes", values=values, tables={"coded": self.relation})
             else:
@@ -169,7 +182,7 @@ class CodedTuples:
         """Return the people of the classes by a subset, each of them once in a class."""
         if not self.persons_repeat:
             return self.relation
-        each = exp.select(*_values(places), sql.column(PERSON), copy=False).from_(self.relation.copy(), copy=False)
+        each = exp.select(*values_of(places), sql.column(PERSON), copy=False).from_(self.relation.copy(), copy=False)
         return each.distinct(copy=False).subquery("each_person", copy=False)
 
     # 3. Who is in a class that is too small
@@ -189,7 +202,7 @@ class CodedTuples:
         from kanon_sql.classes.known_classes import combined_codes
 
         counts_people = self.tuples.counts_people
-        columns = [*_values(range(len(self.tuples.columns))), sql.column(N)]
+        columns = [*values_of(range(len(self.tuples.columns))), sql.column(N)]
         if counts_people:
             columns.append(exp.Coalesce(this=sql.column(PERSON), expressions=[sql.literal(0)]))
         rows = self.tuples.engine.rows(exp.select(*columns).from_(self.relation.copy()), "the combinations as arrays")
@@ -225,7 +238,7 @@ class CodedTuples:
 
     def people(self) -> tuple[int, int]:
         """Return the people whom the table names, and the combinations whose rows name nobody."""
-        values = {"values": _values(range(len(self.tuples.columns)))}
+        values = {"values": values_of(range(len(self.tuples.columns)))}
         query = sql.query("risks/people_by_codes", values=values, tables={"coded": self.relation})
         named, nameless = self.tuples.engine.row(query, "people who are named, and combinations without a person")
         return int(named), int(nameless)
@@ -276,5 +289,6 @@ def code(tuples: Tuples) -> CodedTuples:
     return CodedTuples(tuples, relation, repeat)
 
 
-def _values(places: Iterable[int]) -> list[exp.Expr]:
+def values_of(places: Iterable[int]) -> list[exp.Expr]:
+    """Return the columns of the codes of some quasi-identifiers."""
     return [sql.column(value_name(place)) for place in places]
