@@ -10,7 +10,8 @@ that tells more would make it cheaper to generalize further: the search may not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,9 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
-_LISTED = "kanon hierarchy check SOURCE TABLE --sql, with this hierarchy, prints the query that lists them."
-_ADD_LINES = f"Add a line for each; {_LISTED}"
-_WIDEN = f"They lie outside of its outermost interval: widen that, and one of those inside it; {_LISTED}"
-_MAKE_AGAIN = (
-    f"It is in the database: build it again, or complete its file and load it again, with --replace; {_LISTED}"
-)
+_SOURCE = ("SOURCE", "TABLE")
+_ADD_LINES = "Add a line for each"
+_MAKE_AGAIN = "It is in the database: build it again, or complete its file and load it again, with --replace"
 
 
 Counts = Mapping[tuple[str, int], int]
@@ -113,13 +111,15 @@ class Missing:
     message: str | None
 
 
-def missing_messages(engine: Engine, source: exp.Table, hierarchies: Iterable[Hierarchy]) -> str:
-    """Return what to do about values that hierarchies lack."""
-    messages = [count_missing(engine, source, hierarchy).message for hierarchy in hierarchies]
+def missing_messages(
+    engine: Engine, source: exp.Table, hierarchies: Iterable[Hierarchy], called: Sequence[str] = _SOURCE
+) -> str:
+    """Return what to do about values that hierarchies lack; ``called`` is how commands name the table."""
+    messages = [count_missing(engine, source, hierarchy, called).message for hierarchy in hierarchies]
     return " ".join(message for message in messages if message)
 
 
-def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Missing:
+def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy, called: Sequence[str] = _SOURCE) -> Missing:
     """Return what a hierarchy lacks of its column."""
     column = hierarchy.column
     query = sql.query(
@@ -135,10 +135,10 @@ def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy) -> Mi
         advice = "All are there but for surrounding spaces: trim the column."
     elif numbers == values:
         advice = f"All are there as numbers but the column is {column.type}: cast it, or write the values alike."
-    elif hierarchy.stored is not None:
-        advice = _MAKE_AGAIN
     else:
-        advice = _ADD_LINES if hierarchy.definition is None else _WIDEN
+        command = f"{shlex.join(['kanon', 'hierarchy', 'check', *called])} --sql, with this hierarchy,"
+        remedy = _ADD_LINES if hierarchy.stored is None else _MAKE_AGAIN
+        advice = f"{remedy}; {command} prints the query that lists them."
     message = (
         f"The hierarchy of column {column.name!r} ({hierarchy.origin}) has no row for "
         f"{_plural(values, 'value', 'values')} of the column ({_plural(rows, 'row', 'rows')} of the table). {advice}"

@@ -99,9 +99,20 @@ def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Gi
     return [column for column in columns if column.name in given or folded(column.name) in stored]
 
 
-def make_hierarchies(source: Source, columns: Sequence[Column], policy: GivenHierarchies) -> tuple[Hierarchy, ...]:
-    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one."""
+def make_hierarchies(
+    source: Source, columns: Sequence[Column], policy: GivenHierarchies, population: Source | None = None
+) -> tuple[Hierarchy, ...]:
+    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one.
+
+    Rules are chosen for, and applied to, the values of the source and of its population.
+    """
     engine = source.engine
+    if population is not None:
+        view = engine.temporary_name("kanon_with_population")
+        both = _with_population(source, population, columns)
+        engine.run(sql.create_view(view, both, temporary=True), "the table and the population that it is a part of")
+        made = make_hierarchies(replace(source, relation=view), columns, policy)
+        return tuple(_reading_both(hierarchy, source, population) for hierarchy in made)
     given = given_rules(source, columns, policy)
     stored = stored_hierarchies(engine) if len(given) < len(columns) else {}
     kept = {column: stored.get(folded(column.name)) for column in columns if column.name not in given}
@@ -127,6 +138,26 @@ def make_hierarchies(source: Source, columns: Sequence[Column], policy: GivenHie
         return build_hierarchy(engine, source.relation, column, rule, facts[column.name], chosen=chosen)
 
     return tuple(make(column) for column in columns)
+
+
+def _with_population(source: Source, population: Source, columns: Sequence[Column]) -> exp.Query:
+    """Return the query of the values that rules are made for: the leaves of their hierarchies."""
+    return sql.query(
+        "hierarchy/with_population",
+        values={name: [sql.column(column.name, name) for column in columns] for name in ("source", "population")},
+        relations={
+            "source": sql.aliased(source.relation, "source"),
+            "population": sql.aliased(population.relation, "population"),
+        },
+    )
+
+
+def _reading_both(hierarchy: Hierarchy, source: Source, population: Source) -> Hierarchy:
+    """Return a hierarchy whose definition reads the source and its population, and not the view of both."""
+    if hierarchy.definition is None:
+        return hierarchy
+    both = _with_population(source, population, [hierarchy.column]).subquery("source")
+    return replace(hierarchy, definition=reading(hierarchy.definition, both))
 
 
 def make_hierarchy(source: Source, column: Column, policy: GivenHierarchies) -> Hierarchy:

@@ -275,7 +275,7 @@ def rule_query(
     return query
 
 
-def reading(query: exp.Query, table: exp.Table) -> exp.Query:
+def reading(query: exp.Query, table: exp.Table | exp.Subquery) -> exp.Query:
     """Return a query of the rule of a hierarchy over another table."""
     query = query.copy()
     for source in [source for source in query.find_all(exp.Table) if source.alias == "source"]:

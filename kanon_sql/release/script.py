@@ -260,8 +260,10 @@ def release_plan_of(
                 prepared.source.engine, hierarchy, dialect=dialect, levels=levels.get(name), source=own, only=only
             )
 
-        known = replace(publication, partial=published.partial)
-        return plan_of(prepared.source, known, destination, lookup, stands_alone=stands_alone)
+        known, source = replace(publication, partial=published.partial), prepared.source
+        if prepared.population is not None:
+            source = replace(source, setup=(*source.setup, *prepared.population[0].setup))
+        return plan_of(source, known, destination, lookup, stands_alone=stands_alone)
 
 
 def plan_of(

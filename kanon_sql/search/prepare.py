@@ -19,6 +19,7 @@ from kanon_sql.engine.equality import require_identity
 from kanon_sql.engine.progress import Progress, TimedStep, silent, take_steps
 from kanon_sql.engine.sources.open_source import is_elsewhere, open_named
 from kanon_sql.errors import HierarchyError, UnsuitableError, UsageError
+from kanon_sql.hierarchy.check import missing_messages
 from kanon_sql.hierarchy.given import columns_with_hierarchy, make_hierarchies
 from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import CLASS_MEASURES
@@ -197,7 +198,7 @@ class _Preparing:
 
     def make_hierarchies(self) -> None:
         source, policy = self.source, self.policy
-        self.hierarchies = make_hierarchies(self.known, self.roles.quasi_identifiers, policy)
+        self.hierarchies = make_hierarchies(self.known, self.roles.quasi_identifiers, policy, self.everybody)
         own = make_hierarchies(source, columns_with_hierarchy(source, self.in_trees, policy), policy)
         self.of_sensitive = {hierarchy.column.name: hierarchy for hierarchy in own}
 
@@ -423,8 +424,6 @@ def _population_frequency(population: Source, hierarchies: Sequence[Hierarchy]) 
     """Return the frequency set of a population, coded like that of the source."""
     try:
         return build_frequency(population.engine, population.tuples, hierarchies, None, weight=population.weight)
-    except HierarchyError as error:
-        raise HierarchyError(
-            f"In the population: {error} A hierarchy that is built from values knows those of the table alone: give "
-            "one that covers the population with --hierarchy."
-        ) from None
+    except HierarchyError:
+        missing = missing_messages(population.engine, population.tuples, hierarchies, population.on_command_line)
+        raise HierarchyError(f"In the population: {missing}") from None

@@ -184,6 +184,7 @@ CREATE TABLE people AS FROM (VALUES (0, 1), (1, 1), (2, 2), (3, 2)) people(posit
 CREATE TABLE persons AS FROM (VALUES (1, 'ann', 2), (2, 'bob', 1), (2, NULL, 1)) persons(tuple, person, n);
 CREATE TABLE tuples AS FROM (VALUES (1, 2, 'ann', 30, 2, 1, 3), (2, 2, NULL, 40, 1, 2, 4))
     tuples(tuple, n, person, age, kanon_n, part, place_1);
+CREATE TABLE population AS FROM (VALUES (30), (90)) population(age);
 CREATE TABLE in_population AS FROM (VALUES (1, 4), (2, 3)) in_population(tuple, members);
 CREATE TABLE coded AS FROM (VALUES (1, 1, 1, 2, 1, 1), (2, NULL, 2, 1, 2, 1), (2, NULL, 3, 1, 3, 2))
     coded(value_0, person, position, n, record, label_1);
@@ -358,6 +359,7 @@ LISTS = {
         "typed": 'TRY_CAST("text" AS INT)',
         "wider": 'TRY_CAST("text" AS DOUBLE)',
     },
+    "hierarchy/with_population": {"source": "source.age", "population": "population.age"},
     "profile/alone": {"people": "COUNT(DISTINCT person) AS members", "keys": "value_0"},
     "profile/digits": {"value": "CAST(age AS TEXT)", "most": "10"},
     "profile/pairs": {"values": "age, sex"},

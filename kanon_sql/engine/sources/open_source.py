@@ -25,6 +25,7 @@ from kanon_sql.engine.sources.addresses import (
     open_warehouse,
     path_in,
     place_of,
+    shown_source,
     sqlite_at,
     warehouse_of,
 )
@@ -185,6 +186,17 @@ class Source:
         """Its name as commands and policy files find it again: with its schema if the name alone is not enough."""
         found = self.table
         return f"{found.db}.{self.name}" if found.db and self.address is None and self.in_database else self.name
+
+    @property
+    def on_command_line(self) -> tuple[str, ...]:
+        """How commands name the table."""
+        if self.database is not None:
+            return (str(self.database), self.written_name)
+        if self.address is not None:
+            return (self.address.shown, *([self.name] if isinstance(self.address, DatabaseAddress) else []))
+        if self.file is not None:
+            return (shown_source(str(self.file)), *filter(None, [self.read.sheet]))
+        return ("SOURCE", *([self.written_name] if self.frame_kind is None else []))
 
     @property
     def is_csv(self) -> bool:

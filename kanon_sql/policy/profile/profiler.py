@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_columns, names, resolve_columns
 from kanon_sql.engine.files import require_free, write_whole
-from kanon_sql.engine.sources.addresses import DatabaseAddress, seen_from, shown_source
+from kanon_sql.engine.sources.addresses import seen_from
 from kanon_sql.engine.sources.data_files import require_not_read
 from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import rules_of, with_prepared
@@ -304,20 +304,10 @@ def write_init(
     require_free(path, replace=replace_existing)
     require_not_read(path, source.database, source.file)
     seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source))
-    text = found.to_toml(k=k, **_destination(source, k, path.parent), where=_where(source), origin=seen)
+    text = found.to_toml(k=k, **_destination(source, k, path.parent), where=source.on_command_line, origin=seen)
     parse_policy(text, path)  # what is written reads back
     write_whole(path, text, "The policy")
     return replace(found, notes=notes_of(found, str(path)))
-
-
-def _where(source: Source) -> tuple[str, ...]:
-    """Return how a table is named on the command line."""
-    if source.database is not None:
-        return (str(source.database), source.written_name)
-    if source.address is not None:
-        table = (source.name,) if isinstance(source.address, DatabaseAddress) else ()
-        return (source.address.shown, *table)
-    return ("SOURCE",) if source.file is None else (shown_source(str(source.file)), *filter(None, [source.read.sheet]))
 
 
 def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:

@@ -187,17 +187,19 @@ def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publicati
 
 
 def _carry_hierarchy(bench: Workbench, publication: Publication, hierarchy: Hierarchy) -> None:
-    """Carry over the values that the column has, and their labels."""
+    """Carry over the values that the column has, here and in the population, and their labels."""
     column, relation = hierarchy.column, hierarchy.relation
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
     kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR")}
-    present = None
-    if (tuples := bench.tuples_of(publication.source)) is not None:
+    present: list[exp.Expr] = []
+    tables = [table for table in (publication.source, publication.population) if table is not None]
+    for tuples in filter(None, map(bench.tuples_of, tables)):
         own = exp.select("1").from_(sql.aliased(tuples, "source"))
         own = own.where(sql.same(sql.column(column.name, "source"), sql.column(VALUE, SENT)))
-        present = exp.Exists(this=own)
+        present.append(exp.Exists(this=own))
+    only = exp.or_(*present) if len(present) == len(tables) else None
     typed = {VALUE: looked_up(sql.column(column.name, "source"), column)}
-    bench.send(relation, publication.source, kinds, f"the hierarchy of {column.name}", typed, parts=[present])
+    bench.send(relation, publication.source, kinds, f"the hierarchy of {column.name}", typed, parts=[only])
 
 
 def _carry_combinations(bench: Workbench, publication: Publication) -> Publication:
