@@ -233,3 +233,77 @@ FROM scored
 INNER JOIN uniques
   ON uniques.number = scored.number
 ;
+
+/* unfit_weights: The rows without a weight, those whose weight is no number of at least 1, and, where people are counted,
+   those without a person, and the people with several weights. */
+WITH weighed AS (
+  SELECT
+    $person AS person,
+    $written AS written,
+    $weight AS weight
+  FROM source
+), people AS (
+  SELECT
+    person
+  FROM weighed
+  GROUP BY
+    person
+  HAVING
+    NOT person IS NULL AND COUNT(DISTINCT weight) > 1
+)
+SELECT
+  COUNT(*) FILTER (WHERE written IS NULL) AS missing,
+  COUNT(*) FILTER (WHERE NOT written IS NULL AND NOT COALESCE(weight >= 1 AND weight < 1e300, FALSE)) AS wrong,
+  COUNT(*) FILTER (WHERE person IS NULL) AS nameless,
+  (SELECT COUNT(*) FROM people) AS with_several
+FROM weighed
+;
+
+/* weights: For each number of rows of a class and sum of their weights, how many classes have them. */
+WITH classes AS (
+  SELECT
+    $written,
+    COUNT(*) AS members,
+    SUM($weight) AS weight
+  FROM source
+  GROUP BY
+    $written
+)
+SELECT
+  members,
+  weight,
+  COUNT(*) AS classes
+FROM classes
+GROUP BY
+  members,
+  weight
+;
+
+/* weights_of_people: The same where members are people, each with one weight, of the table that has the weights. */
+WITH weighed AS (
+  SELECT
+    $person AS person,
+    MAX($weight) AS weight
+  FROM source
+  GROUP BY
+    $person
+), classes AS (
+  SELECT
+    $values,
+    COUNT(*) AS members,
+    SUM(weighed.weight) AS weight
+  FROM tuples
+  INNER JOIN weighed
+    ON weighed.person = tuples.person
+  GROUP BY
+    $values
+)
+SELECT
+  members,
+  weight,
+  COUNT(*) AS classes
+FROM classes
+GROUP BY
+  members,
+  weight
+;

@@ -10,7 +10,7 @@ from kanon_sql.engine.progress import Listener, Progress, silent
 from kanon_sql.errors import UsageError
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, given_case, takes_case
 from kanon_sql.evidence.people import named_by
-from kanon_sql.evidence.risk import require_entity, risk_of
+from kanon_sql.evidence.risk import require_entity, require_weights, risk_of
 from kanon_sql.measures.class_measures import average_class_size, average_rows
 from kanon_sql.measures.quality import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -99,6 +99,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     population: Any = None,  # noqa: ANN401 - as for original
     population_table: str | None = None,
     suda: int | None = None,
+    record_weight: str | None = None,
     utility: bool = False,
     target: str | None = None,
     spread: Spread | None = None,
@@ -120,6 +121,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         population: all people that the rows of the published table could be about, as for ``risk``.
         population_table: the name of the population, where ``population`` is a database.
         suda: score rows by SUDA2, as for ``risk``.
+        record_weight: the column of weights, as for ``risk``, of the table or of its original.
         utility: whether to measure what the table is still good for: marginals, queries, models that learn from it.
         target: a column that a model is to predict, from the table and from the original.
         spread: how rows of a label are spread over the values that it stands for: "even", which is the default, or
@@ -133,7 +135,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         UsageError: a column is not there, or the table is no release of the original under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
-    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda, record_weight)
     tables = Tables(source, table, control=control, population=population, population_table=population_table)
     good_for = utility_settings(utility=utility, target=target, spread=spread, control=control is not None)
     with given_case(tables, case, "if unnamed") as opened:
@@ -144,7 +146,9 @@ def measure_case(
     case: Case, entity: str | None, settings: RiskSettings, utility: UtilitySettings | None, progress: Listener
 ) -> Measured:
     """Return the same of an open case; ``entity`` is the column of people that the call names."""
-    require_entity(entity, *(one for one in (case.beside, case.release) if one is not None))
+    tables = [one for one in (case.beside, case.release) if one is not None]
+    require_entity(entity, *tables)
+    require_weights(settings.record_weight, *tables)
     if case.beside is not None:
         wanted = None if utility is None else WantedUtility(utility, case.control)
         return measure_against(case, progress, settings, utility=wanted)
@@ -225,12 +229,18 @@ def measure_against(
     # Both are samples of one population; of as many rows, where the release does not say who is who.
     counted, people = _with_people(prepared, release, policy)
     if people is not None and not people.settled:  # what each class has at least says nothing of united classes
-        settings = replace(settings, subsets=0, suda=None)
+        settings = replace(settings, subsets=0, suda=None, record_weight=None)
     of_people = (
         risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
     )
     size = settings.population_of(risk_before.members if of_people else prepared.frequency.rows)
-    risk = risk_of(counted, policy, settings, case.population, size, findings=findings)
+    if risk_before.weighted is not None and (of_people or risk_before.people is None):
+        size = round(risk_before.weighted.population)
+    weighed = None
+    if counted is not release:  # its people are named by the original
+        has_own = find_column(settings.record_weight or "", release.columns) is not None
+        weighed = release if has_own and risk_before.people == prepared.frequency.rows else original
+    risk = risk_of(counted, policy, settings, case.population, size, findings=findings, weighed=weighed)
     if people is not None and not people.settled:
         risk = risk.of_fewest(risk_before.people or 0)
     names = [hierarchy.column.name for hierarchy in prepared.hierarchies]

@@ -11,17 +11,19 @@ from kanon_sql.policy.gate import PEOPLE, judge, refused_of
 from kanon_sql.policy.roles import resolve_quasi_identifiers
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, Risk, RiskSettings, assess, threshold_of
 from kanon_sql.risks.estimators.tuples import Population
+from kanon_sql.risks.estimators.weighted import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kanon_sql.engine.base import Column
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.gate import Finding
     from kanon_sql.policy.policy import Policy
 
 
 @takes_case("original", "original_table", "identifying", "sensitive", "hierarchies", "prepare", "k", "models")
-def risk(
+def risk(  # noqa: PLR0913 - the public call: every setting has a name of its own
     source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
@@ -31,6 +33,7 @@ def risk(
     population: Any = None,  # noqa: ANN401 - the same, or the name of a table
     population_table: str | None = None,
     suda: int | None = None,
+    record_weight: str | None = None,
     **case: Unpack[CaseSettings],
 ) -> Risk:
     """Return who could be found in a table as it is: what ``measure`` says of the risk. Nothing is changed.
@@ -46,16 +49,19 @@ def risk(
             table in the same database, a path, or a data frame.
         population_table: the name of the population, where ``population`` is a database.
         suda: score rows by the sets of up to so many quasi-identifiers by which they are unique (SUDA2); usually 3.
+        record_weight: the column that says how many of the population a row stands for, 1 or more: the risk of each row
+            and the size of the population are estimated by it.
         case: see ``CaseSettings``; without an entity, ``Risk.people_repeat`` says whether rows of one person are found.
 
     Raises:
         UsageError: a setting is wrong, a column is not there, or the population does not contain the table.
         SourceError: a source cannot be read.
     """
-    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda, record_weight)
     tables = Tables(source, table, population=population, population_table=population_table)
     with given_case(tables, case, "for people") as opened:
         require_entity(case.get("entity"), opened.release)
+        require_weights(record_weight, opened.release)
         return risk_of(opened.release, opened.policy, settings, opened.population)
 
 
@@ -69,6 +75,23 @@ def require_entity(entity: str | None, *tables: Source) -> None:
         raise UsageError(f"There is no column {entity!r} to count people by in {names_of_tables}.")
 
 
+def require_weights(record_weight: str | None, *tables: Source) -> None:
+    """Raise unless the column of weights is in one of the tables."""
+    if record_weight is not None and not any(find_column(record_weight, table.columns) for table in tables):
+        raise UsageError(f"There is no column {record_weight!r} of weights in {' nor '.join(t.name for t in tables)}.")
+
+
+def _weights_of(source: Source, name: str | None, entity: Column | None, weighed: Source | None) -> Weights | None:
+    """Return the weights of a table, or those of ``weighed`` if it has none."""
+    for table in (source, weighed):
+        if name is None or table is None or (weight := find_column(name, table.columns)) is None:
+            continue
+        person = None if entity is None else find_column(entity.name, table.columns)
+        table.bring([weight], person)
+        return Weights(weight, table.relation, table.name, person)
+    return None
+
+
 def risk_of(
     source: Source,
     policy: Policy,
@@ -76,11 +99,13 @@ def risk_of(
     population: Source | None = None,
     population_size: int | None = None,
     findings: Sequence[Finding] | None = None,
+    weighed: Source | None = None,
 ) -> Risk:
     """Return the risk of an open source: of people, or of rows if the table has no column of them.
 
     No threshold is known to be met if a check refused the table, or if it lacks the column that people are counted by.
-    ``population_size`` goes before the sampling fraction; ``findings`` are those of the checks.
+    ``population_size`` goes before the sampling fraction; ``findings`` are those of the checks. ``weighed`` has the
+    weights of the same people, or a row for each of them, if the table itself has no weights.
     """
     findings = judge(source, policy) if findings is None else findings
     named = policy.columns
@@ -100,6 +125,7 @@ def risk_of(
         entity=entity,
         population=everyone,
         population_size=population_size,
+        weights=_weights_of(source, settings.record_weight, entity, weighed),
     )
     people = refused_of(findings, PEOPLE)
     if refused_of(findings) is None and (named.entity is None or entity is not None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,6 +86,14 @@ def measure_command(
             help="Score rows by the sets of up to N quasi-identifiers by which they are unique (SUDA2; bare: 3).",
         ),
     ] = None,
+    record_weight: Annotated[
+        str | None,
+        typer.Option(
+            "--record-weight",
+            metavar="COLUMN",
+            help="How many of the population a row stands for: estimates its risk, and who is unique there.",
+        ),
+    ] = None,
     utility: shared.UtilityOption = False,
     target: shared.TargetOption = None,
     spread: shared.SpreadOption = None,
@@ -100,7 +108,7 @@ def measure_command(
     ] = None,
 ) -> None:
     """Measure who could be found in a table, and how much of its original it keeps."""
-    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda)
+    settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda, record_weight)
     good_for = utility_settings(utility=utility, target=target, spread=spread, control=control is not None)
     run_judge(
         context,
@@ -182,8 +190,8 @@ def _print_risks(risk: Risk, before: Risk | None) -> None:
     _print_histogram(risks, names)
     _print_subsets(risks, names)
     _print_suda(risks, names)
-    if risk.uniqueness is not None:
-        _print_uniqueness(risks, names)
+    _print_weighted(risks, names)
+    _print_uniqueness(risks, names)
 
 
 def _figures(risks: Sequence[Risk]) -> Iterator[list[str]]:
@@ -274,28 +282,52 @@ def _of_subset(found: SubsetRisk) -> tuple[str, str]:
     return smallest, _part(found.uniques, found.share_unique)
 
 
+def _having(risks: Sequence[Risk], names: Sequence[str], part: str) -> tuple[list[Any], list[str]]:
+    """Return a part of the risk of each table that has it, and the names of these tables."""
+    found = [(getattr(risk, part), name) for risk, name in zip(risks, names, strict=True)]
+    return [own for own, _ in found if own is not None], [name for own, name in found if own is not None]
+
+
 def _print_suda(risks: Sequence[Risk], names: Sequence[str]) -> None:
     """Print how high the scores of all rows are, and how much each column adds to them."""
-    found = [(name, risk.suda) for name, risk in zip(names, risks, strict=True) if risk.suda is not None]
+    found, names = _having(risks, names, "suda")
     if not found:
         return
     rows = [
-        ["scored", *(_part(suda.scored, suda.share_scored) for _, suda in found)],
-        ["score, highest", *(f"{suda.highest:,}" for _, suda in found)],
-        ["score, average", *(figure(suda.average) for _, suda in found)],
+        ["scored", *(_part(suda.scored, suda.share_scored) for suda in found)],
+        ["score, highest", *(f"{suda.highest:,}" for suda in found)],
+        ["score, average", *(figure(suda.average) for suda in found)],
     ]
-    for size in range(1, found[0][-1].max_columns + 1):
-        unique = (f"{suda.minimal_uniques[size - 1]:,}" for _, suda in found)
+    for size in range(1, found[0].max_columns + 1):
+        unique = (f"{suda.minimal_uniques[size - 1]:,}" for suda in found)
         rows.append([f"minimal uniques of {counted(size, 'column')}", *unique])
-    for column in found[0][-1].contributions:
-        shares = (suda.contributions[column] for _, suda in found)
+    for column in found[0].contributions:
+        shares = (suda.contributions[column] for suda in found)
         rows.append([f"scores with {visible(column)}", *("" if share is None else f"{share:.2%}" for share in shares)])
-    print_table(["suda", *(name for name, _ in found)], _right(rows))
+    print_table(["suda", *names], _right(rows))
+
+
+def _print_weighted(risks: Sequence[Risk], names: Sequence[str]) -> None:
+    """Print what is estimated by record weights."""
+    found, names = _having(risks, names, "weighted")
+    if not found:
+        return
+    rows = [
+        ["sum of the weights", *(figure(own.population) for own in found)],
+        ["individual risk, highest", *(figure(own.highest) for own in found)],
+        ["individual risk, average", *(figure(own.average) for own in found)],
+        [f"above {risks[0].threshold.risk:.4g}", *(f"{own.above_threshold:,}" for own in found)],
+        ["expected re-identifications", *(figure(own.expected) for own in found)],
+        ["unique in the population too", *(figure(own.uniques) for own in found)],
+    ]
+    print_table([f"by {visible(found[0].column)}", *names], _right(rows))
 
 
 def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:
     """Print the estimates of how many are unique in the population, and why one is missing."""
-    found = [risk.uniqueness for risk in risks if risk.uniqueness is not None]
+    found, names = _having(risks, names, "uniqueness")
+    if not found:
+        return
     rows = [
         ["members of the population", *(f"{own.population:,}" for own in found)],
         ["share of them in the table", *(f"{own.sampling_fraction:.4g}" for own in found)],

@@ -29,6 +29,7 @@ from kanon_sql.risks.estimators.subsets import largest_subsets, subset_risks
 from kanon_sql.risks.estimators.suda import suda_scores
 from kanon_sql.risks.estimators.tuples import PeopleAtRisk, collect, count_people, members_by_population_class
 from kanon_sql.risks.estimators.uniqueness import population_uniqueness
+from kanon_sql.risks.estimators.weighted import weighted_risk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.suda import Suda
     from kanon_sql.risks.estimators.tuples import Population
     from kanon_sql.risks.estimators.uniqueness import Uniqueness
+    from kanon_sql.risks.estimators.weighted import WeightedRisk, Weights
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,11 @@ class RiskSettings:
     # the share of a population that the table has; without it nothing is estimated
     sampling_fraction: float | None = None
     suda: int | None = None  # columns of the largest minimal sample uniques to score rows by; None scores none
+    record_weight: str | None = None  # the column that says how many of the population a row stands for
 
     def __post_init__(self) -> None:
+        if self.record_weight is not None and self.sampling_fraction is not None:
+            raise UsageError("Record weights say how large the population is: leave out the sampling fraction.")
         if self.suda is not None and (isinstance(self.suda, bool) or self.suda < 1):
             raise UsageError(f"SUDA scores (--suda) are by sets of 1 column or more. Got {self.suda}.")
         fraction = self.sampling_fraction
@@ -176,6 +181,7 @@ class Risk:
     uniqueness: Uniqueness | None
     people_repeat: tuple[str, ...] = ()
     suda: Suda | None = None
+    weighted: WeightedRisk | None = None
 
     @property
     def everybody(self) -> int:
@@ -228,11 +234,12 @@ def assess(
     entity: Column | None = None,
     population: Population | None = None,
     population_size: int | None = None,
+    weights: Weights | None = None,
 ) -> Risk:
     """Return the risk of a table.
 
     ``population`` has all people that its rows could be about. ``population_size`` are the members of the population
-    that the table is a sample of; None goes by the sampling fraction.
+    that the table is a sample of; None goes by the weights, or by the sampling fraction.
     """
     largest = largest_subsets(settings.subsets, len(columns))
     tuples = collect(engine, table, columns, entity)
@@ -244,7 +251,10 @@ def assess(
     suda = None
     if settings.suda is not None:
         suda = suda_scores(tuples, settings.suda, sizes.members, sizes.members if people is None else people.everybody)
+    weighted = None if weights is None else weighted_risk(tuples, sizes.members, weights, settings.threshold.risk)
     tuples.drop()
+    if weighted is not None and population_size is None:
+        population_size = round(weighted.population)
     size = settings.population_of(sizes.members) if population_size is None else max(population_size, sizes.members)
     prosecutor = _prosecutor_risk(sizes, settings.threshold, people)
     return Risk(
@@ -265,6 +275,7 @@ def assess(
         subsets=subsets,
         uniqueness=None if size is None else population_uniqueness(Sample(dict(sizes.classes_of), size)),
         suda=suda,
+        weighted=weighted,
     )
 
 
