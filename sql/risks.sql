@@ -200,7 +200,7 @@ INNER JOIN (
   HAVING
     $is_alone
 ) AS alone
-  ON $same_class
+  USING ($values)
 WHERE
   NOT EXISTS(
     SELECT 1 AS found FROM minimal WHERE minimal.number = uniques.number AND minimal.subset IN ($inside)

@@ -206,7 +206,14 @@ VERBS: dict[str, tuple[int, tuple[object, ...]]] = {
         0,
         ("SOURCE", "released", *RELEASED, "--original", "people", "--entity", "id", "-k", 5),
     ),
-    "measure alone": (0, ("SOURCE", "people", "--qi", "age,sex,zip", "--subsets", 2)),
+    "measure alone": (
+        0,
+        ("SOURCE", "people", "--qi", "age,sex,zip", "--subsets", 2, "--suda", "--record-weight", "age"),
+    ),
+    "measure people by weights": (
+        0,
+        ("SOURCE", "people", "--qi", "sex,zip", "--entity", "id", "--record-weight", "age"),
+    ),
     "measure": (0, ("SOURCE", "released", *RELEASED, "--original", "people")),
     "measure people in a population": (
         0,

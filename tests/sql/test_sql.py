@@ -593,7 +593,7 @@ LISTS = {
     "risks/people_by_codes": {"values": "value_0"},
     "risks/uniques": {"values": "value_0", "person": "MAX(person)", "is_alone": "SUM(n) = 1"},
     "risks/minimal_uniques": {"values": "value_0", "is_alone": "SUM(n) = 1", "subset": "1"}
-    | {"same_class": "uniques.value_0 = alone.value_0", "score": "6", "inside": "0"},
+    | {"score": "6", "inside": "0"},
     "risks/unfit_weights": {"person": "source.n", "written": "CAST(source.age AS TEXT)", "weight": "source.age"},
     "risks/weights": {"written": "source.sex", "weight": "source.age"},
     "risks/weights_of_people": {"values": "tuples.tuple", "person": "source.disease", "weight": "source.age"},

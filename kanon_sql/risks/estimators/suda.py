@@ -104,13 +104,11 @@ def _count(coded: CodedTuples, weights: dict[int, int]) -> tuple[dict[Places, in
             each = []
             for places in of_size[begin : begin + TOGETHER]:
                 inside = [numbers[own] for less in range(1, size) for own in itertools.combinations(places, less)]
-                names = [value.name for value in values_of(places)]
                 own: dict[str, Any] = values | {
                     "values": values_of(places),
                     "subset": numbers[places],
                     "score": score,
                     "inside": [sql.literal(number) for number in inside or [0]],
-                    "same_class": sql.all_of(sql.column(one, "uniques").eq(sql.column(one, "alone")) for one in names),
                 }
                 each.append(sql.query("risks/minimal_uniques", values=own, tables=tables))
             title = f"minimal sample uniques of {counted(size, 'column')}"
