@@ -115,6 +115,7 @@ class Original:
     labels: Sequence[Labels]
     costs: Sequence[Costs]  # by each measure of cells
     k: int  # the class size in whose units the average is given
+    asks_divergence: bool = True  # whether the KL divergence is measured, which takes as long as all else
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def measure_recoding(
     frequency, labels = original.frequency, original.labels
     if isinstance(relation, PartTables):
         labelled, counts = _classes_of_parts(frequency, relation, models, labels)
-        divergence = _divergence_of_parts(frequency, relation, labelled, labels)
+        divergence = None
+        if original.asks_divergence:
+            divergence = _divergence_of_parts(frequency, relation, labelled, labels)
         return _quality(original, labelled, counts, divergence)
     if not recoding.nodes:
         return _quality(original, None, ClassCounts(0, 0, 0, None, frequency.rows, (None,) * len(models)), None)
@@ -153,7 +156,9 @@ def measure_recoding(
     else:
         classes, counts = _classes_of_steps(original, relation, recoding.nodes, models)
     labelled = _with_labels_of_levels(classes, labels)
-    divergence = _divergence(frequency, labelled, labels, counts.suppressed)
+    divergence = None
+    if original.asks_divergence:
+        divergence = _divergence(frequency, labelled, labels, counts.suppressed)
     found = _quality(original, labelled, counts, divergence, distortion)
     frequency.engine.run(sql.drop(classes), "drop the classes of the release")
     return found

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def read_share(given: str | float) -> float:
@@ -15,8 +18,21 @@ def read_share(given: str | float) -> float:
         raise ValueError(f"a share is written as 0.05 or as 5%, not {text!r}") from None
 
 
+MUCH_LOST = 0.3
+"""The loss above which other settings are tried."""
+WORTH_SAYING = 0.05
+"""The least difference of two losses that is worth a choice."""
 _LEAST, _MOST = 0.001, 0.99  # nothing else is called nothing, and all else less than all
 _IN_WHOLES = 0.1  # from where on shares are whole per cents
+
+
+def others_lose(losses: Sequence[float], place: int) -> float:
+    """Return the loss of all columns but one, from the loss of each.
+
+    >>> others_lose([0.5, 1.0, 0.25], 1)
+    0.375
+    """
+    return (sum(losses) - losses[place]) / (len(losses) - 1)
 
 
 def at_most(share: float) -> str:

@@ -251,7 +251,7 @@ def _search(release: Release) -> None:
 def _measure(release: Release) -> None:
     result = release.result
     found = measured(release.prepared, release.policy, result.recoding, result.classes, result.models)
-    release.measures, release.counts = found.values, found.counts
+    release.measures, release.counts, release.losses = found.values, found.counts, found.by_column["loss"]
 
 
 def _pass_gate(release: Release) -> None:
@@ -326,7 +326,7 @@ def _leave_out_tied(release: Release) -> None:
         found_now = measured(
             prepared, release.policy, Local(tuple(remaining.steps)), remaining.relation, prepared.coded(models)
         )
-        measures, counts = found_now.values, found_now.counts
+        measures, counts, losses = found_now.values, found_now.counts, found_now.by_column["loss"]
         remaining.close()
         engine.run(sql.drop(frequency.relation), "drop what the release was measured from")
     if release.levels is None:  # a local recoding
@@ -338,7 +338,7 @@ def _leave_out_tied(release: Release) -> None:
     gone = prepared.frequency.rows - frequency.rows
     without = replace(publication.pseudonyms, rounds=rounds, people_left_out=people, rows_left_out=gone)
     release.publication = replace(publication, pseudonyms=without)
-    release.measures, release.counts = measures, counts
+    release.measures, release.counts, release.losses = measures, counts, losses
     # Nothing is proven of a release without some people: other nodes were not searched for what they tie together.
     release.result = replace(release.result, suppressed=counts.suppressed, cost=None, bound=None, published=published)
 
@@ -379,11 +379,13 @@ def measured(
     recoding: Recoding,
     classes: exp.Table | PartTables,
     models: Sequence[PrivacyModel] | None = None,
+    *,
+    loss_alone: bool = False,
 ) -> Quality:
     """Measure a recoding, and drop what it was measured from; for ``models`` see ``SearchResult``."""
     of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
     models = prepared.coded(policy.models) if models is None else models
-    found = measure_recoding(prepared.as_original(policy.k), classes, recoding, models)
+    found = measure_recoding(prepared.as_original(policy.k, loss_alone=loss_alone), classes, recoding, models)
     for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
         if table != prepared.frequency.relation:
             prepared.frequency.engine.run(sql.drop(table), "drop what the release was measured from")

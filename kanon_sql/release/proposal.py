@@ -17,6 +17,7 @@ from kanon_sql.engine.progress import silent
 from kanon_sql.engine.sources.open_source import open_source
 from kanon_sql.engine.sources.preparing import rules_of
 from kanon_sql.errors import KanonError
+from kanon_sql.measures.shares import MUCH_LOST, others_lose
 from kanon_sql.policy.destination import origin_of
 from kanon_sql.policy.policy import parse_policy
 from kanon_sql.policy.profile.profiler import POLICY_FILE, proposal_of, rows_to_look_at, write_init
@@ -34,11 +35,8 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.policy.policy import Policy
     from kanon_sql.policy.profile.result import Profile
-    from kanon_sql.search.prepare import Prepared
 
 MOST_ROWS_TRIED = 20_000
-MUCH_LOST = 0.3
-"""The loss from which on an algorithm with levels of its own for each row is tried."""
 SECONDS_OF_A_SEARCH = 10.0
 SECONDS_OF_A_TRIAL = 20.0
 """After so many seconds, no further search of a trial begins."""
@@ -110,25 +108,22 @@ def with_trial(found: Profile, source: Source, *, k: int) -> Profile:
 
 
 def _trial(source: Source, policy: Policy, *, sampled: bool) -> Trial:
-    """Return the outcome of a policy: its loss by algorithm, and the loss of the others without each column.
+    """Return the outcome of a policy: its loss by algorithm, and what the others lose with and without each column.
 
-    A column that is left out is as a column at its root, which loses all: the loss is that of the best release with
-    its level pinned there, less its own. The frequency set is counted once for all searches.
+    The others of a column that is left out are as those of the best release with its level pinned at its root. The
+    frequency set is counted once for all searches.
     """
     begun = time.monotonic()
     policy = replace(policy, prepare={}, time_limit=SECONDS_OF_A_SEARCH)
     prepared = prepare_source(source, policy, silent)
     columns = [column.name for column in prepared.roles.quasi_identifiers]
-    losses, without = {policy.algorithm: _loss(prepared, policy)}, dict[str, float]()
+    found = release_of(prepared, policy, silent)
+    losses, without = {policy.algorithm: found.loss}, dict[str, tuple[float, float]]()
     if policy.choice_made is None:
-        if losses[policy.algorithm] > MUCH_LOST:
-            losses["local"] = _loss(prepared, replace(policy, algorithm="local"))
-        for name, height in zip(columns, prepared.lattice.heights, strict=True):
+        if found.loss > MUCH_LOST:
+            losses["local"] = release_of(prepared, replace(policy, algorithm="local"), silent).loss
+        for place, (name, height) in enumerate(zip(columns, prepared.lattice.heights, strict=True)):
             if len(columns) > 1 and time.monotonic() - begun < SECONDS_OF_A_TRIAL:
-                all_lost = _loss(prepared, replace(policy, levels={name: str(height)}))
-                without[name] = max(0.0, all_lost * len(columns) - 1) / (len(columns) - 1)
+                pinned = release_of(prepared, replace(policy, levels={name: str(height)}), silent)
+                without[name] = others_lose(found.losses, place), others_lose(pinned.losses, place)
     return Trial(prepared.frequency.rows, sampled=sampled, losses=losses, without=without)
-
-
-def _loss(prepared: Prepared, policy: Policy) -> float:
-    return release_of(prepared, policy, silent).loss

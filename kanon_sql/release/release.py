@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import Published
+    from kanon_sql.release.remedies import Remedy
     from kanon_sql.release.script import Plan, Script
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.search.prepare import Prepared
@@ -85,6 +86,7 @@ class Release(Made[Policy]):
     publication: Publication = field(init=False)
     measures: dict[str, float | None] = field(init=False)
     counts: ClassCounts = field(init=False)
+    losses: tuple[float, ...] = field(init=False)  # of each quasi-identifier alone
     spent: float = 0.0  # seconds of the time limit that are over
     keeps_source: bool = True  # whether the source is closed with the release; that of a ``PreparedTable`` is not
 
@@ -179,6 +181,28 @@ class Release(Made[Policy]):
             ModelResult(one.name, one.required, measured, holds=True, letter=one.letter, sensitive=one.sensitive)
             for one, measured in zip(self.publication.models, self.counts.worst, strict=True)
         )
+
+    @property
+    def emptied(self) -> list[str]:
+        """The quasi-identifiers of which more than half of the published rows have the root; none of a cut table."""
+        nodes, published = self.publication.recoding.nodes, self.result.published or (self.rows_out,)
+        if not self.rows_out or not nodes:
+            return []
+        return [
+            hierarchy.column.name
+            for place, hierarchy in enumerate(self.publication.hierarchies)
+            if sum(rows for node, rows in zip(nodes, published, strict=True) if node[place] == hierarchy.height > 0) * 2
+            > self.rows_out
+        ]
+
+    def remedies(self) -> tuple[Remedy, ...]:
+        """Return up to three options with which less would be lost, each tried; none if the loss is at most 0.3.
+
+        See ``kanon_sql.release.remedies``.
+        """
+        from kanon_sql.release.remedies import remedies_of
+
+        return remedies_of(self)
 
     # Publishing
 

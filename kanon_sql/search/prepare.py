@@ -88,10 +88,13 @@ class Prepared:
             self._costs.update(zip(CELL_MEASURES, costs, strict=True))
         return self._costs[measure]
 
-    def as_original(self, k: int) -> Original:
-        """Return what releases are measured against; ``k`` is the class size in whose units the average is given."""
-        costs = [self.costs_of(name) for name in CELL_MEASURES]
-        return Original(self.frequency, self.hierarchies, self.labels, costs, k)
+    def as_original(self, k: int, *, loss_alone: bool = False) -> Original:
+        """Return what releases are measured against; ``k`` is the class size in whose units the average is given.
+
+        With ``loss_alone``, other measures of cells and the divergence are left out.
+        """
+        costs = [self.costs_of(name) for name in (["loss"] if loss_alone else CELL_MEASURES)]
+        return Original(self.frequency, self.hierarchies, self.labels, costs, k, asks_divergence=not loss_alone)
 
     def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
         return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,9 +28,9 @@ from kanon_sql.cli.options.destination_options import (
 )
 from kanon_sql.cli.options.policy_options import RequestedPolicy, note_findings, note_unread, with_policy
 from kanon_sql.cli.options.shared import given_options, option
-from kanon_sql.cli.output.diagnostics import Talk, interrupted_after, note_columns_at_root
+from kanon_sql.cli.output.diagnostics import Talk, interrupted_after
 from kanon_sql.cli.output.output import command, free_name, print_prose, print_sql, visible
-from kanon_sql.cli.output.release_tables import print_release, print_tables, say_of_tables
+from kanon_sql.cli.output.release_tables import print_release, print_remedies, print_tables, say_of_tables
 from kanon_sql.cli.output.scripts import say_of_script
 from kanon_sql.engine.capabilities import require
 from kanon_sql.engine.duckdb.connection import waited
@@ -199,7 +199,9 @@ def anonymize_command(
             if not output.sql:
                 _check(opened, destination, policy, talk)
             release = make_release(opened, policy, talk, begun)
-            _say_what_was_chosen(release, destination, talk)
+            _say_what_was_chosen(release, talk)
+            if destination.into is not None and destination.kind == "view":
+                _say_of_view(release, talk)
             _say_what_is_undecided(release, requested.file, talk)
             if output.sql:
                 # That of where the table is, unless --dialect says another one.
@@ -353,10 +355,12 @@ def printed_summary(release: Release, published: Published) -> dict[str, Any]:
         **release.summary(published),
         "columns_left_out": roles.left_out,
         "columns_proposed": [column.name for column in roles.proposed],
+        "columns_emptied": release.emptied,
+        "remedies": [asdict(remedy) for remedy in release.remedies()],
     }
 
 
-def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk) -> None:
+def _say_what_was_chosen(release: Release, talk: Talk) -> None:
     for hierarchy in release.publication.hierarchies:
         if hierarchy.chosen:
             column = hierarchy.column
@@ -378,26 +382,24 @@ def _say_what_was_chosen(release: Release, destination: Destination, talk: Talk)
         )
     elif release.result.stopped is not None:
         talk.note(f"The search was stopped ({release.result.stopped}); this is the best release so far.")
-    note_columns_at_root(
-        talk,
-        release.levels if release.rows_in else None,
-        {hierarchy.column.name: hierarchy.height for hierarchy in release.publication.hierarchies},
-        "--algorithm local, where rows have levels of their own, keeps more; so do fewer quasi-identifiers, "
-        "hierarchies with more levels, or a smaller k.",
+    if emptied := release.emptied:
+        talk.note(f"{' and '.join(emptied)}: more than half of the published rows have the root, which says nothing.")
+
+
+def _say_of_view(release: Release, talk: Talk) -> None:
+    """Say what a reader of a view learns beside its rows."""
+    talk.note(
+        "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
+        "and after a change, learns more than the view says. To hand data out, make a table or a file. Rows with "
+        "values that come later are left out where their column is generalized; kanon check counts them."
     )
-    if destination.into is not None and destination.kind == "view":
+    where = capabilities_of(release.prepared.source.holder.dialect)
+    if where.barrier == "none":
         talk.note(
-            "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
-            "and after a change, learns more than the view says. To hand data out, make a table or a file. Rows with "
-            "values that come later are left out where their column is generalized; kanon check counts them."
+            f"{where.title} has no secure views: a condition or a function that a reader of this view adds may be "
+            "evaluated for rows that the view leaves out, and errors or records of that function show their "
+            "values. For readers who may not see the table, make a table or a file."
         )
-        where = capabilities_of(release.prepared.source.holder.dialect)
-        if where.barrier == "none":
-            talk.note(
-                f"{where.title} has no secure views: a condition or a function that a reader of this view adds may be "
-                "evaluated for rows that the view leaves out, and errors or records of that function show their "
-                "values. For readers who may not see the table, make a table or a file."
-            )
 
 
 def _say_what_is_undecided(release: Release, policy_file: Path | None, talk: Talk) -> None:
@@ -448,5 +450,6 @@ def _print_published(summary: dict[str, Any]) -> None:
             f"they are not in the release; {visible(held['file'])} has them as they are: keep it as you keep the table"
         )
         print_prose(f"held out     {counted(held['rows'], 'row')}{whose}: {there}")
+    print_remedies(summary)
     if summary["dry_run"] and summary["in_place"] is None:
         print_prose("Dry run: the release was made and checked, and nothing was written.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from kanon_sql.cli.output.output import (
@@ -15,7 +16,7 @@ from kanon_sql.cli.output.output import (
     visible,
 )
 from kanon_sql.errors import counted
-from kanon_sql.measures.shares import at_most, threshold_text
+from kanon_sql.measures.shares import MUCH_LOST, at_most, threshold_text
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
@@ -141,6 +142,28 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["columns_left_out"]:
         pairs.append(("left out", ", ".join(summary["columns_left_out"])))
     return pairs
+
+
+def print_remedies(summary: dict[str, Any]) -> None:
+    """Print what would lose less, or what no option that was tried could mend."""
+    if summary["remedies"]:
+        print_prose("\nWhat would lose less, each tried on this table:")
+        rows = [
+            (
+                visible(shlex.join(one["options"])),
+                one["loss"],
+                one["instead_of"],
+                f"{one['rows_suppressed'] / summary['rows_in']:.2%}",
+                one["means"],
+            )
+            for one in summary["remedies"]
+        ]
+        print_table(["option", "loss", "not", "suppressed", "what it does"], rows, prose="what it does")
+    elif summary["columns_emptied"] or summary["measures"]["loss"] > MUCH_LOST:
+        print_prose(
+            "No option that was tried loses 0.05 less. Fewer quasi-identifiers, hierarchies with more levels, or a "
+            "smaller k keep more."
+        )
 
 
 def print_in_place(outcome: dict[str, Any]) -> None:

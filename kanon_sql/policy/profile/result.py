@@ -16,6 +16,7 @@ import tomli_w
 
 from kanon_sql.engine.base import written_name
 from kanon_sql.hierarchy.ready import READY, ready_made
+from kanon_sql.measures.shares import WORTH_SAYING
 from kanon_sql.policy.policy import K
 from kanon_sql.policy.schema import FIRST_LINE
 
@@ -67,8 +68,6 @@ _SMALL_CLASSES = (
     "local is not chosen, since sensitive columns are published: its small classes give more of their values away. "
     "Require a model for them first, such as l."
 )
-WORTH_SAYING = 0.05
-"""The least difference of two losses that a comment speaks of."""
 
 
 @dataclass(frozen=True)
@@ -139,19 +138,19 @@ class Trial:
     Attributes:
         rows: of the sample, or of the table if it has as few.
         losses: by algorithm, the loss of its best release, 0 to 1.
-        without: by quasi-identifier, the loss of the others if it is left out.
+        without: by quasi-identifier, the loss of the others with it, and if it is left out.
         refused: why there is no release; None if there is one.
     """
 
     rows: int
     sampled: bool
     losses: Mapping[str, float] = field(default_factory=dict)
-    without: Mapping[str, float] = field(default_factory=dict)
+    without: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     refused: str | None = None
 
     def lost_less_without(self, name: str) -> str:
         """Return what leaving a quasi-identifier out saves, as a comment; nothing if it saves little."""
-        before, after = next(iter(self.losses.values()), 0.0), self.without.get(name, 1.0)
+        before, after = self.without.get(name, (1.0, 1.0))
         return f"; without it, the others lose {after:.2f}, not {before:.2f}" if after < before - WORTH_SAYING else ""
 
 

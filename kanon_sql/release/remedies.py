@@ -1,0 +1,137 @@
+"""What would make a release more useful: changes of one option each, tried on the frequency set that is there.
+
+A remedy is one setting that differs: another algorithm, more suppression, a column that is not published, or, last and
+labelled, a weaker promise. A search finds its figures, the same search that the command makes with the option. What is
+tried follows from the policy and from the loss of the release alone, both of which are printed, so that the choice of
+remedies reveals nothing. Figures of other releases are for the person who makes this one: no report has them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.errors import KanonError
+from kanon_sql.measures.shares import MUCH_LOST, WORTH_SAYING, others_lose
+from kanon_sql.models.k_anonymity import KAnonymity
+from kanon_sql.models.known_subsets import KnownSubsets
+from kanon_sql.policy.algorithms import options_of_others
+from kanon_sql.release.anonymize import measured
+from kanon_sql.search.prepare import problem_of
+from kanon_sql.search.run import search
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kanon_sql.policy.policy import Policy
+    from kanon_sql.release.release import Release
+
+MOST_REMEDIES = 3
+_LIMITS = (0.05, 0.1)
+"""Limits of suppression that are tried, the lower one first."""
+_COLUMNS = 3
+"""Columns that are left out, each alone: those with most labels."""
+_KNOWN = 3
+"""Columns that an attacker knows at most, under the weaker promise that is tried."""
+_SHARE_OF_SEARCH = 1 / 3
+_LEAST_SECONDS = 1.0
+"""Seconds that remedies may take even if the search was quick."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """An option, and what the release would be with it.
+
+    Attributes:
+        options: what to add to the command.
+        loss: of the release with it; without a column, that of the others.
+        instead_of: the loss of the same columns without it.
+        weakens: whether it promises less than the policy.
+        means: what the option does, if its name does not say it.
+    """
+
+    options: tuple[str, str]
+    loss: float
+    instead_of: float
+    rows_suppressed: int
+    means: str = ""
+    weakens: bool = False
+
+    @property
+    def gain(self) -> float:
+        """By how much less is lost."""
+        return self.instead_of - self.loss
+
+
+def remedies_of(release: Release) -> tuple[Remedy, ...]:
+    """Return up to three remedies of a release that loses much or has emptied columns, those that gain most first.
+
+    Each loses at least 0.05 less. A weaker promise comes last, and never alone. They are tried until a third of the
+    seconds of the search are over, or a second if that is longer; a search that ends before it is complete gives
+    no remedy. Pseudonyms have none: whom they tie too closely is known only once a release is made.
+    """
+    source = release.prepared.source
+    if source.gone or not release.rows_out or release.publication.pseudonyms or source.engine.in_transaction():
+        return ()
+    if release.loss <= MUCH_LOST and not release.emptied:
+        return ()
+    end = time.monotonic() + max(release.seconds["search"] * _SHARE_OF_SEARCH, _LEAST_SECONDS)
+    found: dict[str, Remedy] = {}
+    for options, policy, means in _candidates(release):
+        if time.monotonic() >= end:
+            break
+        remedy, kind = _tried(release, policy, options, means, end), options[0]
+        # Of limits the lowest that helps, of columns the one without which the others gain most.
+        is_better = kind not in found or (kind == "--id" and remedy is not None and remedy.gain > found[kind].gain)
+        if remedy is not None and remedy.gain >= WORTH_SAYING and is_better:
+            found[kind] = remedy
+    best = sorted(found.values(), key=lambda remedy: (remedy.weakens, -remedy.gain))[:MOST_REMEDIES]
+    return tuple(best) if best and not best[0].weakens else ()
+
+
+def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str]]:
+    """Yield what is tried: the option, the policy with it, and what it does.
+
+    The column with most labels is left out first; without one at its root the others would be what they are. Not
+    ``local`` if several rows are about one person, whom ``kanon check`` could not count by its labels, or if
+    sensitive columns are published, more of whose values its small classes give away.
+    """
+    policy, roles, prepared = release.policy, release.prepared.roles, release.prepared
+    is_plain = all(isinstance(model, KAnonymity) for model in policy.models)
+    heights = {hierarchy.column.name: hierarchy.height for hierarchy in prepared.hierarchies}
+    if policy.algorithm == "optimal" and policy.measure == "loss" and len(prepared.hierarchies) > 1:
+        for name, labels in sorted((release.labels or {}).items(), key=lambda item: -item[1])[:_COLUMNS]:
+            if labels > 1 and name not in policy.levels:
+                pinned = replace(policy, levels={**policy.levels, name: str(heights[name])})
+                yield ("--id", name), pinned, "the column is not published; figures of the others"
+    if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
+        own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
+        yield ("--algorithm", "local"), replace(policy, algorithm="local", **own), "rows have levels of their own"
+    for limit in _LIMITS:
+        if policy.rows_allowed(release.rows_in, policy.k) < int(limit * release.rows_in):
+            yield ("--max-suppressed", f"{limit:.0%}"), policy.suppressing(limit), ""
+    if is_plain and len(prepared.hierarchies) > _KNOWN:
+        (k,) = (model for model in policy.models if isinstance(model, KAnonymity))
+        weaker = replace(policy, models=(KnownSubsets(_KNOWN, k.k, k.entity),))
+        yield ("--known", str(_KNOWN)), weaker, f"a weaker promise: k holds for those who know {_KNOWN} columns at most"
+
+
+def _tried(release: Release, policy: Policy, options: tuple[str, str], means: str, end: float) -> Remedy | None:
+    """Return what an option would do; None if it has no release, or none in the time that there is.
+
+    The others of a column that is not published are as those of the best release with its level pinned at its root.
+    """
+    prepared = release.prepared
+    try:
+        found = search(problem_of(prepared, policy), policy.algorithm, deadline=end)
+    except KanonError:
+        return None
+    quality = measured(prepared, policy, found.recoding, found.classes, found.models, loss_alone=True)
+    if found.stopped is not None:
+        return None
+    loses, lost = quality.values["loss"] or 0.0, release.loss
+    if options[0] == "--id":
+        place = [hierarchy.column.name for hierarchy in prepared.hierarchies].index(options[1])
+        loses, lost = others_lose(quality.by_column["loss"], place), others_lose(release.losses, place)
+    return Remedy(options, loses, lost, quality.counts.suppressed, means, weakens=options[0] == "--known")

@@ -1,0 +1,74 @@
+"""What would help a release that loses much: each printed figure is what the command then gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kanon_sql.release import remedies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ended
+
+pytestmark = pytest.mark.usefixtures("in_tmp")
+
+RUN = ["anonymize", "--policy", "kanon.toml", "--dry-run", "--format", "json"]
+
+
+def table(seed: int) -> pd.DataFrame:
+    """Return a table whose columns differ in how much they single out; every third one has several rows of a person."""
+    draw = np.random.default_rng(seed)
+    rows = int(draw.integers(60, 400))
+    columns = {
+        "age": draw.integers(18, 90, rows),
+        "zip": draw.choice([f"{number:05d}" for number in draw.integers(10_000, 99_999, 40)], rows),
+        "sex": draw.choice(["F", "M"], rows),
+        "job": draw.choice([f"job {number}" for number in range(int(draw.integers(2, 30)))], rows),
+        "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(draw.integers(0, 900, rows), unit="D"),
+    }
+    kept = draw.permutation([*columns])[: int(draw.integers(3, 6))]
+    found = pd.DataFrame({name: columns[name] for name in columns if name in kept})
+    return found.assign(person=draw.integers(0, rows // 2, rows)) if seed % 3 == 0 else found
+
+
+def released(kanon: Callable[..., Ended], *options: str) -> dict[str, object]:
+    ended = kanon(*RUN, *options)
+    assert ended.code == 0, ended.err
+    return ended.json
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("seed", range(10))
+def test_each_figure_is_what_the_command_then_gives(
+    in_tmp: Path, kanon: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(remedies, "_LEAST_SECONDS", 600.0)
+    data = table(seed)
+    data.to_csv(in_tmp / "t.csv", index=False)
+    known = [word for name in data if name != "person" for word in ("--qi", name)]
+    person = ["--entity", "person"] if "person" in data else []
+    assert kanon("init", "t.csv", *known, *person).code == 0
+    first = released(kanon, "--algorithm", "optimal", "--max-suppressed", "0")
+    monkeypatch.setattr(remedies, "_LEAST_SECONDS", -1.0)  # what follows prints none
+    found = first["remedies"]
+    assert found
+    assert len(found) <= 3
+    assert [one["weakens"] for one in found] == sorted(one["weakens"] for one in found)
+    assert not found[0]["weakens"]
+    for one in found:
+        option, value = one["options"]
+        base = {"--algorithm": "optimal", "--max-suppressed": "0"} | {option: value}
+        then = released(kanon, *(word for pair in base.items() for word in pair))
+        assert then["measures"]["loss"] == pytest.approx(one["loss"])
+        assert then["rows_suppressed"] == one["rows_suppressed"]
+        assert one["loss"] <= one["instead_of"] - 0.05
+        if option != "--id":
+            assert one["instead_of"] == pytest.approx(first["measures"]["loss"])
+    if person:
+        assert "local" not in [one["options"][1] for one in found]
