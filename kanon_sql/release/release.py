@@ -196,7 +196,7 @@ class Release(Made[Policy]):
         ]
 
     def remedies(self) -> tuple[Remedy, ...]:
-        """Return up to three options with which less would be lost, each tried; none if the loss is at most 0.3.
+        """Return up to three options with which less would be lost, each tried; none if little is lost.
 
         See ``kanon_sql.release.remedies``.
         """

@@ -168,6 +168,7 @@ def said(found: Any) -> Any:
     if isinstance(found, dict):
         left_out = re.compile(
             "seconds|time|version|path|place|source|table|file|fingerprint|statements|warehouse|destination"
+            "|remedies|emptied"
         )
         return {key: said(value) for key, value in found.items() if not left_out.search(key)}
     if isinstance(found, list):

@@ -225,7 +225,9 @@ def anonymize_command(
             talk.end()
             _warn_of_ledger(opened, published, talk)
             with figures_apart(destination, quiet=output.quiet):
-                summary = printed_summary(release, published) | _held_out(opened, control)
+                summary = printed_summary(release, published, tries_remedies=not output.quiet) | _held_out(
+                    opened, control
+                )
                 output.show(summary, _print_published, summary)
             if not output.is_json and published.in_place is None and not dry_run and _can_be_repeated(release):
                 _say_what_next(context, source, opened, talk)
@@ -349,14 +351,14 @@ def _warn_of_ledger(source: Source, published: Published, talk: Talk) -> None:
         talk.warn(f"The ledger does not know of this release: {published.not_remembered}")
 
 
-def printed_summary(release: Release, published: Published) -> dict[str, Any]:
+def printed_summary(release: Release, published: Published, *, tries_remedies: bool = False) -> dict[str, Any]:
     roles = release.prepared.roles
     return {
         **release.summary(published),
         "columns_left_out": roles.left_out,
         "columns_proposed": [column.name for column in roles.proposed],
         "columns_emptied": release.emptied,
-        "remedies": [asdict(remedy) for remedy in release.remedies()],
+        "remedies": [asdict(remedy) for remedy in release.remedies()] if tries_remedies else None,
     }
 
 

@@ -145,7 +145,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def print_remedies(summary: dict[str, Any]) -> None:
-    """Print what would lose less, or what no option that was tried could mend."""
+    """Print what would lose less; None was not looked for."""
     if summary["remedies"]:
         print_prose("\nWhat would lose less, each tried on this table:")
         rows = [
@@ -159,11 +159,8 @@ def print_remedies(summary: dict[str, Any]) -> None:
             for one in summary["remedies"]
         ]
         print_table(["option", "loss", "not", "suppressed", "what it does"], rows, prose="what it does")
-    elif summary["columns_emptied"] or summary["measures"]["loss"] > MUCH_LOST:
-        print_prose(
-            "No option that was tried loses 0.05 less. Fewer quasi-identifiers, hierarchies with more levels, or a "
-            "smaller k keep more."
-        )
+    elif summary["remedies"] is not None and (summary["columns_emptied"] or summary["measures"]["loss"] > MUCH_LOST):
+        print_prose("Fewer quasi-identifiers, hierarchies with more levels, or a smaller k lose less.")
 
 
 def print_in_place(outcome: dict[str, Any]) -> None:
@@ -251,7 +248,16 @@ def _pseudonyms(found: dict[str, Any]) -> str:
 
 def say_of_tables(release: TablesRelease, talk: Talk) -> None:
     """Say what tables lost, and what was chosen for them."""
+    heights = heights_by_table(release)
     for one in release.counts:
+        empty = [
+            name
+            for (name, level), height in zip(one.levels.items(), heights[one.name], strict=True)
+            if level == height > 0
+        ]
+        if empty and one.rows_out:
+            of_all = "all its quasi-identifiers" if len(empty) == len(one.levels) else " and ".join(map(visible, empty))
+            talk.note(f"{one.name}: every value of {of_all} became the root, which says nothing.")
         if one.of_nobody:
             talk.note(
                 f"{one.name}: {counted(one.of_nobody, 'row')} that {'leads' if one.of_nobody == 1 else 'lead'} to no "
@@ -267,11 +273,16 @@ def say_of_tables(release: TablesRelease, talk: Talk) -> None:
         talk.note(f"The search was stopped ({release.stopped}); this is the best release so far.")
 
 
+def heights_by_table(release: TablesRelease) -> dict[str, list[int]]:
+    """Return the heights of the hierarchies of each table."""
+    return {one.name: [hierarchy.height for hierarchy in one.hierarchies] for one in release.opened.members}
+
+
 def print_tables(release: TablesRelease, verification: TablesVerification, published: PublishedTables | None) -> None:
     """Print a release of several tables."""
     place = "made and verified, written nowhere" if published is None else visible(published.destination)
     print_prose(f"{visible(release.opened.place)} -> {place}")
-    heights = {one.name: [hierarchy.height for hierarchy in one.hierarchies] for one in release.opened.members}
+    heights = heights_by_table(release)
     levels = [
         (one.name, column, level, height)
         for one in release.counts
