@@ -35,7 +35,7 @@ _COLUMNS = 3
 _KNOWN = 3
 """Columns that an attacker knows at most, under the weaker promise that is tried."""
 _SHARE_OF_SEARCH = 1 / 3
-_LEAST_SECONDS = 0.5
+_LEAST_SECONDS = 2.0
 """Seconds that remedies may take even if the search was quick."""
 
 
@@ -68,7 +68,7 @@ def remedies_of(release: Release) -> tuple[Remedy, ...]:
     """Return up to three remedies of a release that loses much or has emptied columns, those that gain most first.
 
     Each loses at least 0.05 less. A weaker promise comes last, and never alone. They are tried until a third of the
-    seconds of the search are over, or half a second if that is longer; a search that ends before it is complete gives
+    seconds of the search are over, or two seconds if that is longer; a search that ends before it is complete gives
     no remedy. Pseudonyms have none: whom they tie too closely is known only once a release is made.
     """
     source = release.prepared.source
