@@ -13,6 +13,7 @@ from profile_tables import TEN, Table, frame
 import kanon_sql as kanon
 from kanon_sql.engine.base import written_name
 from kanon_sql.policy.policy import read_policy
+from kanon_sql.release import proposal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,6 +206,13 @@ def test_hostile_names_end_in_a_policy_that_reads_back(in_tmp: Path, kanon: Call
     assert kanon("anonymize", "h.duckdb", 'my "table', "--policy", "kanon.toml", "-q").code == 0
     for verb in (["profile"], ["profile", "--format", "json"]):
         assert kanon(verb[0], "h.duckdb", 'my "table', *verb[1:]).code == 0
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trials take their time, on a busy machine too."""
+    monkeypatch.setattr(proposal, "SECONDS_OF_A_SEARCH", 300.0)
+    monkeypatch.setattr(proposal, "SECONDS_OF_A_TRIAL", 300.0)
 
 
 def crowd() -> pd.DataFrame:
