@@ -294,7 +294,7 @@ WITH weighed AS (
     SUM(weighed.weight) AS weight
   FROM tuples
   INNER JOIN weighed
-    ON weighed.person = tuples.person
+    ON weighed.person = CAST(tuples.person AS TEXT)
   GROUP BY
     $values
 )

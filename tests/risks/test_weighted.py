@@ -224,3 +224,26 @@ def test_the_command_prints_a_table_of_both(in_tmp: Path, kanon: Callable[..., E
     ended = kanon("measure", "bare.csv", *asked)
     assert ended.code == 2
     assert "no column 'w' of weights in bare.csv" in ended.err
+
+
+def test_a_release_is_not_weighed_if_its_people_are_unknown() -> None:
+    """... since suppressed rows look like published ones, or since pseudonyms name people, whatever the type is."""
+    original = SURVEY.assign(who=range(8))
+    twice = pd.concat([original, original.assign(age=3)])
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "hierarchies": {"age": "flat"}, "entity": "who"}
+    for table, rows, more, weighed in (
+        (original, 7, {}, None),
+        (original, 7, {"w": [4.0] * 7}, 7 * individual_risk(7, 28)),  # each row is another person, whoever it is
+        (original, 8, {}, 8 * individual_risk(8, 50)),
+        (twice, 15, {}, None),
+        (twice, 15, {"w": [4.0] * 15}, None),
+        (twice, 16, {}, 8 * individual_risk(8, 50)),
+        (twice, 16, {"who": [f"p{place % 8}" for place in range(16)]}, None),
+    ):
+        release = pd.DataFrame({"age": ["*"] * rows, **more})
+        found = kanon.measure(release, original=table, record_weight="w", **asked)
+        assert found.risk_before is not None
+        assert found.risk_before.weighted is not None
+        # of records: those of 3 are in one class alone, the others in two
+        assert found.risk_before.weighted.population == (50 if table is original else 80)
+        assert (found.risk.weighted and found.risk.weighted.expected) == (weighed and pytest.approx(weighed))

@@ -53,7 +53,8 @@ class Weights:
 
     @property
     def person(self) -> exp.Expr:
-        return exp.null() if self.entity is None else written(sql.column(self.entity.name, "source"), self.entity)
+        """The person of a row as text: the people of a release may have names of their own."""
+        return exp.null() if self.entity is None else _text(self.entity)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class WeightedRisk:
 
     Attributes:
         column: the column of weights.
-        population: the sum of the weights, an estimate of the members of the population.
+        population: the sum of the weights of the members, an estimate of the members of the population.
         highest: the highest individual risk; None for a table without rows.
         average: the global risk, the mean of all members; None for a table without rows.
         expected: re-identifications that are expected if all members are looked for: the sum of their risks.
