@@ -66,7 +66,7 @@ SETTINGS: dict[str, Capability] = {
         of_several=_OF_EACH,
         settings=(
             *("table", "identifying", "quasi_identifiers", "sensitive", "insensitive", "rest", "hierarchy"),
-            *("hierarchies", "columns"),
+            *("hierarchies", "columns", "weight"),
         ),
     ),
     "entity": Capability("+-++", of_several="person names it in each table", settings=("entity", "count")),

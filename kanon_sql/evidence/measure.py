@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from kanon_sql.engine.base import find_column
@@ -16,12 +16,16 @@ from kanon_sql.measures.quality import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.gate import judge, judge_roles, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
+from kanon_sql.policy.weights import in_json, stated
 from kanon_sql.release.utility import WantedUtility, require_compared, utility_against, utility_settings
 from kanon_sql.release.verify.classes import ClassCheck, read_verification
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
 from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.evidence.case import Case
     from kanon_sql.measures.quality import Quality
@@ -51,7 +55,8 @@ class MeasuredPeople:
 class Measured(Judged):
     """What was measured in a table; what needs an original is None without one.
 
-    ``levels`` are None for columns whose labels are on several; ``losses`` are those of each quasi-identifier alone.
+    ``levels`` are None for columns whose labels are on several; ``losses`` are those of each quasi-identifier alone;
+    ``weights`` of columns are 1 if not given.
     """
 
     table: str
@@ -67,6 +72,7 @@ class Measured(Judged):
     people: MeasuredPeople | None = None
     findings: tuple[Finding, ...] = ()
     losses: dict[str, float] | None = None
+    weights: Mapping[str, int | str] = field(default_factory=dict)
     utility: Utility | None = None
 
     @property
@@ -82,6 +88,7 @@ class Measured(Judged):
             "people": self.people and vars(self.people),
             "levels": self.levels,
             "measures": self.measures,
+            **in_json(self.weights),
             "risk": risk if self.risk_before is None else {"before": self.risk_before.summary(), "after": risk},
             "findings": [asdict(finding) for finding in self.findings],
             **({} if self.utility is None else {"utility": self.utility.summary()}),
@@ -103,6 +110,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     utility: bool = False,
     target: str | None = None,
     spread: Spread | None = None,
+    weights: Mapping[str, float | Fraction | str] | None = None,
     control: Any = None,  # noqa: ANN401 - as for original
     progress: Listener | None = None,
     **case: Unpack[CaseSettings],
@@ -126,6 +134,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
         target: a column that a model is to predict, from the table and from the original.
         spread: how rows of a label are spread over the values that it stands for: "even", which is the default, or
             "marginal", as frequent as in the original.
+        weights: how much the loss of columns counts, as for ``anonymize``.
         control: people who are not in the table, as for ``attack``: predictions are tested on their rows, and the
             original is measured without them.
         progress: called as the work goes on.
@@ -138,7 +147,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda, record_weight)
     tables = Tables(source, table, control=control, population=population, population_table=population_table)
     good_for = utility_settings(utility=utility, target=target, spread=spread, control=control is not None)
-    with given_case(tables, case, "if unnamed") as opened:
+    with given_case(tables, case, "if unnamed", weights=weights) as opened:
         return measure_case(opened, case.get("entity"), settings, good_for, progress or silent)
 
 
@@ -258,6 +267,7 @@ def measure_against(
         people or _people(policy, risk),
         findings,
         dict(zip(names, found.by_column["loss"], strict=True)),
+        stated(policy.weights),
         good_for,
     )
 
@@ -291,4 +301,4 @@ def quality_against(
     # Only quasi-identifiers are looked at, and rows are what measures count.
     prepared = prepared or prepare_source(original, policy.of_rows(), progress)
     progress(Progress("Measuring"))
-    return prepared, measure_published(prepared.as_original(policy.k), release.relation, columns)
+    return prepared, measure_published(prepared.as_original(policy), release.relation, columns)

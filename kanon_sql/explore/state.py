@@ -23,6 +23,7 @@ from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from fractions import Fraction
 
     from kanon_sql.engine.base import Column
     from kanon_sql.models.base import PrivacyModel
@@ -189,6 +190,12 @@ class State:
         kept = {name: text for name, text in of_policy.items() if folded(name) not in said}
         return kept | {name: text for name, text in own.items() if folded(name) in generalized}
 
+    @property
+    def weights(self) -> dict[str, Fraction]:
+        """The weights that the policy gives to columns that are generalized."""
+        generalized = {folded(name) for name in self.of_role("quasi")}
+        return {name: weight for name, weight in self.base.policy.weights.items() if folded(name) in generalized}
+
     def policy(self) -> Policy:
         """Return the policy that this is."""
         base, roles = self.base.policy, self.roles
@@ -231,6 +238,7 @@ class State:
             algorithm=self.algorithm,
             count="people" if entity is not None else self.count,
             levels=self.chosen_levels,
+            weights=self.weights,
             **settings,
         )
 

@@ -1,7 +1,8 @@
 """Costs of cells, added up: for each level of each column once, for the suppressed rows of a node when needed.
 
 A lattice node's total cost is a sum over columns: what all rows lose at the column's level, plus what suppressed
-rows lose on top (their cells cost ``full`` instead). The first part depends on the level alone.
+rows lose on top (their cells cost ``full`` instead). The first part depends on the level alone. Weights of columns
+multiply the terms (``Costs.weighted``); bounds and proofs are made of the same terms.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -46,8 +48,9 @@ class Costs:
     largest: tuple[tuple[int, ...], ...]  # for each column and level, the largest cost of a label that has rows
     labels: tuple[tuple[int, ...], ...]  # for each column and level, how many labels there are
     full: tuple[int, ...]  # for each column, the cost of a cell at the root
-    weights: tuple[int, ...]  # for each column, common units in one unit of the measure
+    units: tuple[int, ...]  # for each column, common units in one unit of the measure
     unit: int  # common units in a mean cost of 1 per cell
+    weights: tuple[int, ...]  # of the columns
 
     def generalization(self, node: Node) -> int:
         """Return what all rows cost at a node, before any is suppressed."""
@@ -70,19 +73,22 @@ class Costs:
             for totals, largest, level in zip(self.totals, self.largest, node, strict=True)
         ]
 
+    def weighted(self, weights: Sequence[int]) -> Costs:
+        """Return what is charged if each column counts as often as its weight says."""
+
+        def times(charged: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(cost * weight for cost, weight in zip(charged, weights, strict=True))
+
+        def of_levels(charged: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+            return tuple(tuple(cost * weight for cost in own) for own, weight in zip(charged, weights, strict=True))
+
+        totals, largest = of_levels(self.totals), of_levels(self.largest)
+        full, units = times(self.full), times(self.units)
+        return replace(self, totals=totals, largest=largest, full=full, units=units, weights=tuple(weights))
+
     def of_columns(self, columns: Container[int]) -> Costs:
         """Return what is charged for the cells of some columns, those of all others being free."""
-
-        def own(charged: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
-            return tuple(costs if i in columns else (0,) * len(costs) for i, costs in enumerate(charged))
-
-        return replace(
-            self,
-            totals=own(self.totals),
-            largest=own(self.largest),
-            full=tuple(cost if i in columns else 0 for i, cost in enumerate(self.full)),
-            weights=tuple(weight if i in columns else 0 for i, weight in enumerate(self.weights)),
-        )
+        return self.weighted([int(column in columns) for column in range(len(self.full))])
 
     @property
     def original(self) -> int:
@@ -90,11 +96,15 @@ class Costs:
 
     def mean(self, cost: Cost) -> Fraction:
         """Return a cost as a mean per cell: 0 for the original table, 1 where every cell is lost."""
-        everything = self.rows * len(self.full) * self.unit - self.original
+        everything = self.rows * sum(self.weights) * self.unit - self.original
         return Fraction(cost - self.original, everything) if everything else Fraction(0)
 
     def value(self, cost: Cost) -> float:
         return self.measure.value(self.mean(cost))
+
+    def weighted_value(self, charged: Sequence[int], weights: Sequence[int]) -> float:
+        """Return the measure of what is charged for each column, under weights."""
+        return self.weighted(weights).value(sum(map(mul, charged, weights)))
 
     def values_of_columns(self, charged: Sequence[int]) -> tuple[float, ...]:
         originals = [totals[0] for totals in self.totals]
@@ -158,16 +168,16 @@ def _costs_of(
     """Return what a measure charges; ``found``: how many labels a level has, and the costs by each measure."""
     full = [measure.full(column) for column in labels]
     unit = lcm(*(cost for cost in full if cost))
-    weights = tuple(unit // cost if cost else 0 for cost in full)
+    units = tuple(unit // cost if cost else 0 for cost in full)
     nothing = (0,) * (2 * place + 3)
     totals, largest, labelled = [], [], []
-    for column, weight in zip(labels, weights, strict=True):
+    for column, own in zip(labels, units, strict=True):
         levels = [found.get((column.number, level), nothing) for level in range(column.height + 1)]
-        totals.append(tuple(int(level[2 * place + 1] or 0) * weight for level in levels))
-        largest.append(tuple(int(level[2 * place + 2] or 0) * weight for level in levels))
+        totals.append(tuple(int(level[2 * place + 1] or 0) * own for level in levels))
+        largest.append(tuple(int(level[2 * place + 2] or 0) * own for level in levels))
         labelled.append(tuple(level[0] for level in levels))
-    common = tuple(cost * weight for cost, weight in zip(full, weights, strict=True))
-    return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, weights, unit)
+    common = tuple(map(mul, full, units))
+    return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, units, unit, (1,) * len(labels))
 
 
 def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail, what is charged
@@ -193,7 +203,7 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
     of this very node; ``few_apart``: whether classes are tested by ``people_query``.
     """
     lowest = 0 if costs.measure.charges_originals else 1
-    charged = {number for number, weight in enumerate(costs.weights) if weight and node[number] >= lowest}
+    charged = {number for number, unit in enumerate(costs.units) if unit and node[number] >= lowest}
     if not charged:
         return [0] * len(labels)
     masks = frequency.masks(node)
@@ -222,7 +232,7 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
         statements[shape] = _cells_query(classes, fails, keys, at, labels, costs.measure)
     answers = frequency.engine.rows(statements[shape], f"what suppressed rows lose at {node}", bound)
     found = {number: int(total) for number, _, total in answers}
-    return [found.get(number, 0) * weight for number, weight in enumerate(costs.weights)]
+    return [found.get(number, 0) * unit for number, unit in enumerate(costs.units)]
 
 
 def costs_in(frequency: FrequencySet, relation: exp.Table, costs: Costs, labels: Sequence[Labels]) -> list[list[int]]:
@@ -236,8 +246,8 @@ def costs_in(frequency: FrequencySet, relation: exp.Table, costs: Costs, labels:
     query = _cells_query(steps, exp.true(), range(frequency.keys), at, labels, costs.measure)
     found = {tuple(place): int(total) for *place, total in frequency.engine.rows(query, "costs of the sample")}
     return [
-        [found.get((column.number, level), 0) * weight for level in range(column.height + 1)]
-        for column, weight in zip(labels, costs.weights, strict=True)
+        [found.get((column.number, level), 0) * unit for level in range(column.height + 1)]
+        for column, unit in zip(labels, costs.units, strict=True)
     ]
 
 
@@ -318,10 +328,7 @@ def costs_of_columns(
     found = engine.row(labelled.select(*charged, *beside, copy=False), "what the cells of the classes cost")
     answers = iter(found)
     return [
-        [
-            int(next(answers) or 0) * weight + suppressed * full
-            for weight, full in zip(cost.weights, cost.full, strict=True)
-        ]
+        [int(next(answers) or 0) * unit + suppressed * full for unit, full in zip(cost.units, cost.full, strict=True)]
         for cost in costs
     ], list(answers)
 
@@ -329,12 +336,12 @@ def costs_of_columns(
 def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> list[dict[tuple[int, ...], int]]:
     """Return, for each column, what a row costs in the common unit by its level and the words of its label's code."""
     found = []
-    for column, weight in zip(labels, costs.weights, strict=True):
+    for column, unit in zip(labels, costs.units, strict=True):
         words = [sql.column(code_name(placement.number)) for placement in column.placements]
         charged = cell_cost(column, costs.measure, None)
         query = exp.select(sql.column("level"), *words, charged).from_(column.relation.copy())
         rows = engine.rows(query, f"what labels of column {column.number + 1} cost")
-        found.append({tuple(map(int, code)): int(cost) * weight for *code, cost in rows})
+        found.append({tuple(map(int, code)): int(cost) * unit for *code, cost in rows})
     return found
 
 

@@ -113,7 +113,8 @@ class Original:
     frequency: FrequencySet
     hierarchies: Sequence[Hierarchy]
     labels: Sequence[Labels]
-    costs: Sequence[Costs]  # by each measure of cells
+    costs: Sequence[Costs]  # by each measure of cells, all columns alike
+    weights: Sequence[int]  # of the columns
     k: int  # the class size in whose units the average is given
     asks_divergence: bool = True  # whether the KL divergence is measured, which takes as long as all else
 
@@ -229,7 +230,7 @@ def _quality(
         ambiguity = (float(total or 0) + suppressed * _everywhere(labels)) / rows if rows else None
     of_cells = {cost.measure.name: (cost, own) for cost, own in zip(costs, charged, strict=True)}
     values: Measures = {
-        **{name: cost.value(sum(own)) for name, (cost, own) in of_cells.items()},
+        **{name: cost.weighted_value(own, original.weights) for name, (cost, own) in of_cells.items()},
         "distortion": distortion,
         "discernibility": discernibility(counts.squares, suppressed, rows),
         "average_class_size": average_class_size(counts.rows, counts.published, original.k),

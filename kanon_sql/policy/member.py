@@ -15,9 +15,11 @@ from kanon_sql.hierarchy.spec import GivenHierarchies, rule_text
 from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.roles import NamedColumns, Rest
 from kanon_sql.policy.settings import checked, column_names, moved_rules
+from kanon_sql.policy.weights import stated, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
     from pathlib import Path
 
     from kanon_sql.engine.sources.preparing import Rules
@@ -26,7 +28,7 @@ ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudo
 """Settings that are lists of columns."""
 COLUMNS = {column.name for column in fields(NamedColumns)}
 """The settings of columns by their roles."""
-BY_COLUMN = ("prepare", "hierarchies", "publish", "levels")
+BY_COLUMN = ("prepare", "hierarchies", "publish", "levels", "weights")
 """The settings that are a table with a value for each column."""
 
 
@@ -39,12 +41,14 @@ class MemberPolicy(GivenHierarchies):
         publish: for columns that are kept, the rules by which they are published.
         levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
         prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
+        weights: for quasi-identifiers, how much their loss counts; 1 for others.
     """
 
     columns: NamedColumns = field(default_factory=NamedColumns)
     publish: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     prepare: Mapping[str, Rules] = field(default_factory=dict)
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
 
     how_to_count: ClassVar[str] = (
         'Count people with {option} (entity = ...); or, where rows are meant, with --count rows (count = "rows").'
@@ -56,6 +60,7 @@ class MemberPolicy(GivenHierarchies):
         object.__setattr__(self, "prepare", rules_of(self.prepare))
         object.__setattr__(self, "levels", levels_of(self.levels))
         object.__setattr__(self, "publish", publish)
+        object.__setattr__(self, "weights", weights_of(self.weights, self.columns.quasi_identifiers))
 
     @property
     def named(self) -> NamedColumns:
@@ -115,6 +120,7 @@ def member_document(member: MemberPolicy, directory: Path) -> dict[str, dict[str
         "hierarchies": hierarchies,
         "publish": {name: _one_or_several(rules) for name, rules in member.publish.items()},
         "levels": {name: int(text) if text.isdecimal() else text for name, text in member.levels.items()},
+        "weights": stated(member.weights),
     }
 
 

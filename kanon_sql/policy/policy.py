@@ -48,6 +48,7 @@ from kanon_sql.policy.settings import (
     toml_document,
     toml_of,
 )
+from kanon_sql.policy.weights import stated
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -222,11 +223,6 @@ class SetPolicy:
     directory: Path = field(default_factory=Path)  # where relative paths start from
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What is searched, and within which limit, as ledger and report write it."""
-        return {name: getattr(self, name) for name in ("algorithm", "measure", "max_suppressed")}
-
-    @property
     def may_suppress_all(self) -> bool:
         """Whether the limit of suppression is a share of 1."""
         return not isinstance(self.max_suppressed, str) and self.max_suppressed >= 1
@@ -288,6 +284,12 @@ class Policy(SetPolicy, MemberPolicy):
             from kanon_sql.policy.standards import standards_named  # read only where a policy names some
 
             object.__setattr__(self, "standards", standards_named(self.standards))
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is searched, and within which limit, as ledger and report write it."""
+        asked = {name: getattr(self, name) for name in ("algorithm", "measure", "max_suppressed")}
+        return asked | {"weights": stated(self.weights)}
 
     @property
     def choice_made(self) -> str | None:
@@ -421,7 +423,7 @@ def make_policy(
     rules, directory = by_column_or_directory(hierarchies)
     of_columns: dict[str, Any] = {name: settings.pop(name) for name in COLUMNS - {"proposed"} if name in settings}
     of_columns |= {name: names(one) for name, one in of_columns.items() if name in ROLES}
-    by_column: dict[str, Any] = {name: settings.pop(name, None) or {} for name in ("publish", "levels", "prepare")}
+    by_column: dict[str, Any] = {name: settings.pop(name, None) or {} for name in set(BY_COLUMN) - {"hierarchies"}}
     return Policy(
         columns=NamedColumns(**of_columns),
         models=models_with_k(models, k),

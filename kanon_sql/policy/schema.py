@@ -23,7 +23,12 @@ _ONE_OR_SEVERAL = {"type": ["string", "array"]}
 _COLUMNS = {"rest": {"enum": [*get_args(Rest)]}, "entity": {"type": "string"}}
 _PRIVACY = {"population": {"type": "string"}, "standards": _TEXTS, "km": {"type": "integer"}}
 _OF_TABLES = {"into_schema": {"type": "string"}, "out_directory": {"type": "string"}}
-_VALUES = {"prepare": _ONE_OR_SEVERAL, "publish": _ONE_OR_SEVERAL, "levels": {"type": ["integer", "string"]}}
+_VALUES = {
+    "prepare": _ONE_OR_SEVERAL,
+    "publish": _ONE_OR_SEVERAL,
+    "levels": {"type": ["integer", "string"]},
+    "weights": {"type": ["number", "string"]},
+}
 
 
 def schema() -> dict[str, Any]:

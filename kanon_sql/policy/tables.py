@@ -273,7 +273,7 @@ _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     **{section: names_in(section, OF_TABLES) for section in ("privacy", "search", "release")},
 }
-_OF_ONE = ("entity", "pseudonymize", "hierarchy_directory", "prepare", "publish", "levels")
+_OF_ONE = ("entity", "pseudonymize", "hierarchy_directory", "prepare", "publish", "levels", "weights")
 """Settings of a member that not every place has (``kanon_sql.engine.capabilities``)."""
 _OF_TABLE = {"rows", "person", "key", *COLUMNS, *BY_COLUMN}
 

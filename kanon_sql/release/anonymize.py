@@ -40,6 +40,7 @@ from kanon_sql.sql import build as sql
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from sqlglot import exp
 
@@ -81,6 +82,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     publish: Mapping[str, str | Sequence[str]] | None = None,
     levels: Mapping[str, str | int] | None = None,
+    weights: Mapping[str, float | Fraction | str] | None = None,
     hold_out: float | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
@@ -110,6 +112,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
             of a new column, an expression over the others (see ``kanon_sql.engine.sources.preparing``).
         publish: for columns that are kept, the rule by which they are published, such as "round:100"; or several.
         levels: for quasi-identifiers, the level that full-domain recoding may choose, or a range: 2, "..2", "1..".
+        weights: for quasi-identifiers, how much their loss counts, such as 3, 0.5 or "1/3"; 1 for others, and of 0 any
+            generalization is as good.
         hold_out: the share of people (of rows, where rows are counted) that are kept apart as a control group for
             ``attack``; the release is made of the rest, and ``Release.held_out_to_file`` writes them.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
@@ -136,6 +140,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         prepare=prepare,
         publish=publish,
         levels=levels,
+        weights=weights,
         k=k,
         models=models,
         population=population,
@@ -385,7 +390,7 @@ def measured(
     """Measure a recoding, and drop what it was measured from; for ``models`` see ``SearchResult``."""
     of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
     models = prepared.coded(policy.models) if models is None else models
-    found = measure_recoding(prepared.as_original(policy.k, loss_alone=loss_alone), classes, recoding, models)
+    found = measure_recoding(prepared.as_original(policy, loss_alone=loss_alone), classes, recoding, models)
     for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
         if table != prepared.frequency.relation:
             prepared.frequency.engine.run(sql.drop(table), "drop what the release was measured from")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +23,7 @@ from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, U
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALL_OR_NONE, options_of_others
 from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy
+from kanon_sql.policy.weights import in_json, stated
 from kanon_sql.release.anonymize import anonymize, open_requested, release_of
 from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
@@ -116,10 +117,12 @@ class Comparison:
     counted: Literal["people", "rows"]  # what k counts: people or rows
     measure: str  # what was minimized
     results: tuple[Compared, ...]
+    weights: Mapping[str, int | str] = field(default_factory=dict)  # of columns; 1 for all others
 
     def summary(self) -> dict[str, Any]:
         """Return the comparison as plain values: what ``--format json`` prints."""
-        return vars(self) | {"results": [result.summary() for result in self.results]}
+        plain = {name: value for name, value in vars(self).items() if name != "weights"}
+        return plain | {"results": [result.summary() for result in self.results]} | in_json(self.weights)
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,8 @@ class PreparedTable(Closing):
     def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
         """Return the release of the policy, with some of its settings changed; it raises as ``anonymize`` does.
 
-        ``settings`` are ``models``, ``max_suppressed``, ``algorithm``, ``measure``, ``time_limit`` and ``seed``.
+        ``settings`` are those of the search: ``models``, ``max_suppressed``, ``algorithm``, ``measure``, ``weights``,
+        ``time_limit`` and ``seed``.
         """
         release = release_of(self.prepared, self._with(settings), progress or silent)
         release.keeps_source = False
@@ -250,8 +254,9 @@ class PreparedTable(Closing):
                 results.append(Compared(algorithm, size, limit, problem=str(error)))
         ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
         frequency = self.prepared.frequency
+        weights = stated(replace(self.policy, weights=settings.get("weights", self.policy.weights)).weights)
         members: Literal["people", "rows"] = "people" if frequency.counts_people else "rows"
-        return Comparison(self.prepared.source.name, frequency.rows, members, measure, tuple(ordered))
+        return Comparison(self.prepared.source.name, frequency.rows, members, measure, tuple(ordered), weights)
 
     def close(self) -> None:
         """Let go of the source and drop the temporary tables."""

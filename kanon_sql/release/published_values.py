@@ -16,6 +16,7 @@ from sqlglot import exp
 from kanon_sql.classes.frequency import TUPLES, key_name
 from kanon_sql.errors import UsageError
 from kanon_sql.hierarchy.lookup_relation import code_name
+from kanon_sql.measures.costs import Objective
 from kanon_sql.measures.quality import STEP
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets
@@ -104,7 +105,7 @@ class PublishedValues:
         """Put the tuples of a frequency set, each with the step at which it is published, into a table; count them."""
         prepared, recoding = self._prepared, self._publication.recoding
         frequency = replace(prepared.frequency, relation=relation)
-        models, objective = prepared.coded(self._publication.models), prepared.objective("loss")
+        models, objective = prepared.coded(self._publication.models), Objective(prepared.costs_of("loss"))
         problem = Problem(frequency, prepared.lattice, models, objective, prepared.labels, frequency.rows)
         remaining = remaining_of(Evidence(problem))
         self._tables.append(remaining.relation)

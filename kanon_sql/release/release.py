@@ -19,6 +19,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import Destination, decided_backup
 from kanon_sql.policy.policy import Policy
+from kanon_sql.policy.weights import in_json, stated, weights_said
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import target_table
 from kanon_sql.release.publish.route import FETCHES, check_destination, put, to_frame, to_spark
@@ -147,7 +148,7 @@ class Release(Made[Policy]):
         them by default, can lose less.
         """
         bound = self.result.bound
-        return None if bound is None else self.prepared.objective(self.policy.measure).value(bound)
+        return None if bound is None else self.prepared.objective(self.policy).value(bound)
 
     @property
     def value(self) -> float | None:
@@ -161,7 +162,7 @@ class Release(Made[Policy]):
         The cost is the measure itself, or 1 minus it where more is better; 0 when proven optimal, None if unknown. Of
         ``local`` and ``spolg``, any recoding by labels of these hierarchies is of this kind.
         """
-        return self.result.gap_above(self.prepared.objective(self.policy.measure).least)
+        return self.result.gap_above(self.prepared.objective(self.policy).least)
 
     @property
     def optimal(self) -> bool:
@@ -459,9 +460,11 @@ class Release(Made[Policy]):
 
     def statements_run(self, dialect: str = "duckdb") -> str:
         """Return every statement that was run so far, node tests included, each under what it was for."""
-        from kanon_sql.release.script import logged_script
+        from kanon_sql.release.script import logged_script, one_line
 
-        return logged_script(self.prepared.source.engine.statements, dialect)
+        script = logged_script(self.prepared.source.engine.statements, dialect)
+        weights = stated(self.policy.weights)
+        return f"-- Weights of what columns lose: {one_line(weights_said(weights))}\n\n{script}" if weights else script
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
         """Return what came out as plain values: what ``--format json`` prints.
@@ -479,6 +482,7 @@ class Release(Made[Policy]):
         return {
             "algorithm": self.policy.algorithm,
             "measure": self.policy.measure,
+            **in_json(stated(self.policy.weights)),
             "choice": self.policy.choice_made,
             "source": self.prepared.source.name,
             "destination": published.destination if published else None,

@@ -42,6 +42,7 @@ from kanon_sql.policy.gate import Finding, pass_before
 from kanon_sql.policy.levels import allowed_nodes
 from kanon_sql.policy.publish_rules import ruled_columns
 from kanon_sql.policy.roles import Roles, assign_roles
+from kanon_sql.policy.weights import column_weights
 from kanon_sql.search.prepare_in_warehouse import coded_in_warehouse, require_in_warehouse
 from kanon_sql.search.problem import Problem, SharedTests
 from kanon_sql.sql import build as sql
@@ -88,13 +89,20 @@ class Prepared:
             self._costs.update(zip(CELL_MEASURES, costs, strict=True))
         return self._costs[measure]
 
-    def as_original(self, k: int, *, loss_alone: bool = False) -> Original:
-        """Return what releases are measured against; ``k`` is the class size in whose units the average is given.
+    def as_original(self, policy: Policy, *, loss_alone: bool = False) -> Original:
+        """Return what releases under a policy are measured against.
 
         With ``loss_alone``, other measures of cells and the divergence are left out.
         """
         costs = [self.costs_of(name) for name in (["loss"] if loss_alone else CELL_MEASURES)]
-        return Original(self.frequency, self.hierarchies, self.labels, costs, k, asks_divergence=not loss_alone)
+        weights = self.weights(policy)
+        return Original(
+            self.frequency, self.hierarchies, self.labels, costs, weights, policy.k, asks_divergence=not loss_alone
+        )
+
+    def weights(self, policy: Policy) -> tuple[int, ...]:
+        """Return the weight of each quasi-identifier."""
+        return column_weights(policy.weights, [hierarchy.column.name for hierarchy in self.hierarchies])
 
     def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
         return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))
@@ -109,10 +117,11 @@ class Prepared:
             self._places[by_tree] = make_places(self.frequency, self.hierarchies, self.labels, by_tree=by_tree)
         return self._places[by_tree]
 
-    def objective(self, measure: str) -> Objective:
-        """Return what is minimized when it is a measure of this name; loss is the guide to one of class sizes."""
-        of_classes = CLASS_MEASURES.get(measure)
-        return Objective(self.costs_of("loss" if of_classes is not None else measure), of_classes)
+    def objective(self, policy: Policy) -> Objective:
+        """Return what a policy minimizes; loss is the guide to a measure of class sizes."""
+        of_classes = CLASS_MEASURES.get(policy.measure)
+        costs = self.costs_of("loss" if of_classes is not None else policy.measure)
+        return Objective(costs.weighted(self.weights(policy)), of_classes)
 
     def spellings(self) -> list[str]:
         """Return what is to be said of sensitive values that models count as different ones."""
@@ -268,7 +277,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     limit = policy.rows_allowed(frequency.rows, policy.k)
     if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
         limit = 0  # what is suppressed would be a class of the population without a row
-    objective = prepared.objective(policy.measure)
+    objective = prepared.objective(policy)
     cutting = policy.cutting
     places = () if cutting is None else prepared.places(by_tree=cutting.numbers == "tree")
     models = prepared.coded(prepared.resolved(policy.models))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kanon_sql.classes.lattice import Lattice
 from kanon_sql.classes.recoding import COMPARED, FullDomain, Local
 from kanon_sql.engine.progress import DeadlineReachedError, until
 from kanon_sql.errors import UnsuitableError
@@ -127,6 +129,7 @@ def remaining_of(evidence: Evidence) -> Remaining:
 def _search_steps(
     problem: Problem, algorithm: LocalAlgorithm, deadline: float | None, progress: SearchProgress | None
 ) -> SearchResult:
+    problem = _free_at_root(problem)
     evidence = Evidence(problem)
     evidence.require_top()
     end_of_search = deadline
@@ -169,6 +172,15 @@ def _search_steps(
         remaining.instead,
         proof_stopped,
     )
+
+
+def _free_at_root(problem: Problem) -> Problem:
+    """Return a problem whose nodes have columns of weight 0 at the root: that is free, and makes classes large."""
+    heights = problem.lattice.heights
+    if all(problem.costs.weights):
+        return problem
+    start = tuple(0 if weight else height for weight, height in zip(problem.costs.weights, heights, strict=True))
+    return replace(problem, lattice=Lattice(heights, start))
 
 
 def _search_parts(

@@ -13,7 +13,7 @@ from each import each
 
 from kanon_sql.cli.commands import COMMANDS, EXAMPLES, GROUPS
 from kanon_sql.cli.main import root
-from kanon_sql.cli.options.keys import key_of, keys_of, note_hidden, recommended
+from kanon_sql.cli.options.keys import BY_NAME, key_of, keys_of, note_hidden, recommended
 from kanon_sql.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _given(option: Any) -> str:
 def test_a_hidden_option_and_its_key_give_the_same(option: Any) -> None:
     value, key = _given(option), key_of(long(option))
     by_option = [long(option)] if option.is_flag else [long(option), value]
-    by_key = f"{key}.{value}" if key in {"prepare", "publish"} else f"{key}={value}"
+    by_key = f"{key}.{value}" if key in BY_NAME else f"{key}={value}"
     one, other = (
         command().make_context("anonymize", ["t.csv", *given]).params | {"settings": None}
         for given in (by_option, ["--set", by_key])

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Hierarchy = dict[Any, list[str]]
 Node = tuple[int, ...]
@@ -52,11 +52,13 @@ def evaluate(
     k: int,
     persons: list[Any] | None = None,
     satisfies: Callable[[list[int]], bool] = lambda _: True,
+    weights: Sequence[Fraction] | None = None,
 ) -> Outcome:
     """Return what a node does: classes, suppressed rows, loss, and the published tuples with their counts.
 
-    What the numbers of a class's rows have to satisfy, beside k, may be said.
+    What the numbers of a class's rows have to satisfy, beside k, may be said, and how much each column counts.
     """
+    weighed = [Fraction(1)] * len(hierarchies) if weights is None else weights
     members: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         members[tuple(labels(h, value)[level] for h, value, level in zip(hierarchies, row, node, strict=True))].append(
@@ -73,13 +75,14 @@ def evaluate(
     for label, numbers in members.items():
         if size(numbers) < k or not satisfies(numbers):
             suppressed += len(numbers)
-            cost += len(numbers) * sum(len(own) > 1 for own in leaves)
+            cost += len(numbers) * sum(w * (len(own) > 1) for w, own in zip(weighed, leaves, strict=True))
             continue
         published[label] = len(numbers)
         cost += len(numbers) * sum(
-            cell_cost(h, own, level, cell) for h, own, level, cell in zip(hierarchies, leaves, node, label, strict=True)
+            w * cell_cost(h, own, level, cell)
+            for w, h, own, level, cell in zip(weighed, hierarchies, leaves, node, label, strict=True)
         )
-    cells = len(rows) * len(hierarchies)
+    cells = len(rows) * sum(weighed)
     return Outcome(node, len(members), suppressed, cost / cells if cells else Fraction(0), published)
 
 

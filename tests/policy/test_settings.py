@@ -130,12 +130,12 @@ OTHER_OPTIONS = {  # of the run, not of the release
     *("--into-schema", "--out-dir", "--file-format"),  # of a policy of several tables: tests/cli/test_several_tables.py
     *("--hold-out", "--control"),  # a policy file does not say which rows were held out: test_hold_out.py
     *("--prepare", "--publish"),  # names of columns, as --hierarchy: test_preparing.py, test_publish_options.py
-    "--levels",  # names of columns too: test_levels.py
+    *("--levels", "--weight"),  # names of columns too: test_levels.py, test_weights.py
     "--set",  # any of them
 }
 OTHER_KEYWORDS = {
     *("source", "table", "models", "prepare", "hierarchies", "publish", "policy", "resources", "progress", "hold_out"),
-    "levels",
+    *("levels", "weights"),
 }
 
 
@@ -203,8 +203,8 @@ def _plain(value: Any) -> Any:
 def test_each_place_has_every_setting_and_no_other() -> None:
     named = set(SETTINGS)
     fields = {field.name for kind in (kanon.NamedColumns, kanon.Policy) for field in dataclasses.fields(kind)}
-    # [hierarchies], [prepare], [publish] and [levels] have names of columns, and [source] what SOURCE and TABLE are
-    apart = {"hierarchies", "hierarchy_directory", "directory", "origin", "prepare", "publish", "levels"}
+    # The sections of BY_COLUMN have names of columns, and [source] what SOURCE and TABLE are
+    apart = {"hierarchy_directory", "directory", "origin", *BY_COLUMN}
     assert {name for name in named if name not in WITHOUT_KEYWORD or name in {"proposed", "standards"}} == (
         fields - {"columns", "models", *apart} | {"k"}
     )

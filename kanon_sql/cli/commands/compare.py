@@ -27,6 +27,7 @@ from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.policy import COUNTS_ROWS, SETTINGS
+from kanon_sql.policy.weights import in_json, stated, weights_said
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.utility import utility_settings
@@ -44,6 +45,7 @@ _OF_COMPARISON = {*_CUTTING, "k", "max_suppressed", "algorithm"}  # not of the p
 @with_models
 @with_table(
     sensitive=shared.SensitiveOption,
+    weight=shared.WeightOption,
     measure=shared.MeasureOption,
     choice=shared.ChoiceOption,
     choose=shared.ChooseOption,
@@ -120,7 +122,7 @@ def compare_command(
 def _print_comparison(comparison: Comparison) -> None:
     by = "" if comparison.measure == "loss" else f"; {comparison.measure} was minimized"
     of = f"{visible(comparison.source)}: {comparison.rows:,} rows"
-    print_prose(f"{of}; k counts {comparison.counted}; what loses least comes first{by}")
+    print_prose(f"{of}; k counts {comparison.counted}; what loses least comes first{by}{_weights(comparison.weights)}")
     shown = list(dict.fromkeys(["loss", "precision", "gcp", comparison.measure]))
     headers = ["algorithm", "k", "limit", "loss, drawn", *shown, "suppressed", "classes", "smallest"]
     losses = [result.measures["loss"] or 0.0 for result in comparison.results if result.measures is not None]
@@ -153,6 +155,10 @@ def _row(result: Compared, shown: Sequence[str], of_utility: Sequence[str], most
     )
 
 
+def _weights(weights: Mapping[str, int | str]) -> str:
+    return f"; weights: {visible(weights_said(weights))}" if weights else ""
+
+
 def _listed(text: str, option: str) -> list[str]:
     """Return the items of a list with commas between."""
     items = [part.strip() for part in text.split(",") if part.strip()]
@@ -167,6 +173,7 @@ def _listed(text: str, option: str) -> list[str]:
     k=shared.KOption,
     max_suppressed=shared.setting_option(SETTINGS["max_suppressed"]),
     measure=shared.MeasureOption,
+    weight=shared.WeightOption,
 )
 def lattice_command(
     context: typer.Context,
@@ -184,6 +191,7 @@ def lattice_command(
         nodes = prepared.lattice(everything=everything, progress=talk)
         measure, size, source = prepared.policy.measure, prepared.prepared.lattice.size, prepared.prepared.source
         members = "people" if prepared.prepared.frequency.counts_people else "rows"
+        weights = stated(prepared.policy.weights)
         if params["sql"]:
             print_sql(logged_script(source.engine.statements, params["dialect"]))
             return
@@ -191,12 +199,13 @@ def lattice_command(
         listed = [*map(asdict, nodes)]
         print_json(
             {"source": source.name, "counted": members, "lattice_size": size, "measure": measure, "nodes": listed}
+            | in_json(weights)
         )
         return
     kind = "satisfying" if everything else "minimal satisfying"
     print_prose(
         f"{visible(source.name)}: {counted(len(nodes), f'{kind} node')} of {size:,}, the best by {measure} first; "
-        f"k counts {members}"
+        f"k counts {members}{_weights(weights)}"
     )
     _print_nodes(nodes, measure, everything=everything)
 

@@ -13,6 +13,7 @@ from kanon_sql.cli.output.utility import print_utility
 from kanon_sql.errors import counted
 from kanon_sql.evidence.measure import Measured, MeasuredPeople, measure_case
 from kanon_sql.measures.shares import read_share
+from kanon_sql.policy.weights import weights_said
 from kanon_sql.release.utility import utility_settings
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, PRESETS, RiskSettings, threshold_of
 
@@ -29,7 +30,7 @@ _MET = {True: "yes", False: "no", None: "not verified"}
 _ESTIMATORS = ("pitman", "zayatz", "snb")
 
 
-@with_case()
+@with_case(weight=shared.WeightOption)
 def measure_command(
     context: typer.Context,
     entity: Annotated[
@@ -136,6 +137,8 @@ def _print_measured(result: Measured) -> None:
     smallest = "" if result.smallest_class is None else f", the smallest has {_smallest(result)}"
     pairs = [("rows", rows), ("classes", f"{result.classes:,}{smallest}")]
     pairs += [(name, figure(value)) for name, value in result.measures.items() if value is not None]
+    if result.weights:
+        pairs.append(("weights", visible(weights_said(result.weights))))
     print_pairs(pairs)
     if result.utility is not None:
         print_utility(result.utility)

@@ -11,7 +11,10 @@ from kanon_sql.cli.output.output import print_json, print_prose, print_table
 from kanon_sql.models.options import model_options
 from kanon_sql.policy.policy import ALL_SETTINGS
 
-SECTIONS = ("columns", "hierarchies", "prepare", "publish", "levels", "source", "privacy", "search", "release", "run")
+SECTIONS = (
+    *("columns", "hierarchies", "prepare", "publish", "levels", "weights", "source", "privacy", "search", "release"),
+    "run",
+)
 """In the order in which they are listed; what is in run belongs to one run, and is not in kanon.toml."""
 
 

@@ -35,6 +35,7 @@ BY_NAME = {
     "prepare": "prepare",
     "publish": "publish",
     "levels": "levels",
+    "weights": "weight",
 }
 """Sections whose keys are names of columns, or of the layout of a file, and the option that takes them."""
 _RUN = "run"

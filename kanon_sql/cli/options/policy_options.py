@@ -52,6 +52,7 @@ _OPTIONS: dict[str, Any] = {
     "hierarchies": shared.HierarchiesOption,
     "publish": shared.PublishOption,
     "levels": shared.LevelsOption,
+    "weight": shared.WeightOption,
     "policy_file": shared.PolicyOption,
 }
 
@@ -134,6 +135,7 @@ class RequestedPolicy:
         hierarchies = assignments(said("hierarchy"), "--hierarchy")
         hierarchies = {column: rule_from_anywhere(rule) for column, rule in hierarchies.items()}
         levels = assignments(said("levels"), "--levels")
+        weights = assignments(said("weight"), "--weight")
         return replace(
             policy,
             columns=columns,
@@ -144,6 +146,7 @@ class RequestedPolicy:
             prepare=with_given(policy.prepare, preparing(said("prepare"))),
             hierarchies=_with_rules(policy, columns, policy.hierarchies, hierarchies),
             levels=_with_rules(policy, columns, policy.levels, levels),
+            weights=_with_rules(policy, columns, policy.weights, weights),
             publish=rules,
             **given,
         )
@@ -204,6 +207,7 @@ def assignments(texts: list[str] | None, option: str) -> dict[str, str]:
         column, value = name_and_value(text)
         if not column or not value:
             own = {"--prepare": "COLUMN=RULE", "--publish": "COLUMN=RULE", "--levels": "COLUMN=LEVEL"}
+            own["--weight"] = "COLUMN=WEIGHT"
             raise UsageError(f"{option} is written {own.get(option, 'COLUMN=FILE or COLUMN=RULE')}, not {text!r}.")
         if folded(column) in map(folded, found):
             raise UsageError(f"{option} names column {column!r} twice.")

@@ -190,6 +190,10 @@ HierarchyOption = Annotated[
 LevelsOption = Annotated[
     list[str] | None, option("--levels", "COLUMN=LEVEL", "Levels that full-domain recoding may choose: zip=1, zip=..2.")
 ]
+WeightOption = Annotated[
+    list[str] | None,
+    option("--weight", "COLUMN=WEIGHT", "How much the loss of a column counts (default: 1): zip=3.", hidden=True),
+]
 HierarchiesOption = Annotated[
     Path | None, option("--hierarchies", "DIR", "Directory with hierarchy files named like their columns.")
 ]

@@ -20,6 +20,7 @@ from kanon_sql.measures.shares import MUCH_LOST, at_most, threshold_text
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
+from kanon_sql.policy.weights import weights_said
 
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk
@@ -121,6 +122,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
             f"{summary['classes']:,}" + (f", {size:,.1f} rows on average" if size is not None else ""),
         ),
         ("loss", f"{measures['loss']:.4f}, {_proof(summary)}"),
+        *([("weights", visible(weights_said(summary["weights"])))] if "weights" in summary else []),
         *(
             [(summary["measure"], figure(measures[summary["measure"]]))]
             if summary["measure"] in {"nonuniform_entropy", "average_class_size"}

@@ -145,7 +145,8 @@ def _loss(release: Release, handed_out: Source, measured: Measured | None, colum
     else:  # labels of another column could not be read
         policy = release.policy.of_rows()
         rules = {name: rule for name, rule in policy.hierarchies.items() if folded(name) == folded(column.name)}
-        alone = replace(policy, hierarchies=rules, columns=replace(policy.columns, quasi_identifiers=(column.name,)))
+        one = replace(policy.columns, quasi_identifiers=(column.name,))
+        alone = replace(policy, hierarchies=rules, weights={}, columns=one)
         try:
             loss = quality_against(release.prepared.source, handed_out, alone)[1].values["loss"]
         except UsageError:

@@ -82,6 +82,7 @@ class Search:
     algorithm: str
     measure: str
     max_suppressed: float | str
+    weights: dict[str, int | str]  # of columns; 1 for all others
     time_limit: float | None  # in seconds
     optimal: bool  # whether it is proven that no release of its kind is better
     gap: float | None  # how much less any could cost, as a share; None if that is not known

@@ -85,7 +85,7 @@ class _Charged:
     place: int  # in the lattice
     costs: list[Numbers]  # of the labels of the lookup rows, for each level below the root, in the unit of the measure
     full: int  # the cost of a lost cell in that unit; more than 0
-    weight: int  # common units in one such unit
+    unit: int  # common units in one such unit
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Rows:
             lost = rows * own.full
             if (level := node[own.place]) < len(own.costs):
                 lost = int((n * own.costs[level][self.codes[own.column]]).sum())
-            total += own.weight * (lost + suppressed * own.full)
+            total += own.unit * (lost + suppressed * own.full)
         return total * self.part.weight
 
     def worth(self, node: Node) -> Worth:
@@ -406,11 +406,11 @@ class KnownEvents:
         first = len(part.hierarchies) - len(known)
         charged = []
         for place in part.own_columns:
-            if weight := costs.weights[place]:
+            if unit := costs.units[place]:
                 hierarchy, labels = part.hierarchies[place], part.problem.labels[place]
                 of_labels = _costs(opened.engine, hierarchy, labels, lookups[names[place - first]])
-                full = costs.full[place] // weight
-                charged.append(_Charged(place - first, part.columns[place], of_labels, full, weight))
+                full = costs.full[place] // unit
+                charged.append(_Charged(place - first, part.columns[place], of_labels, full, unit))
         through = None
         if (above := opened.above(member)) is not None:
             whole = before[above.name]

@@ -127,11 +127,11 @@ def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) 
 
 
 def _nodes_by_cost(problem: Problem) -> Iterator[Node]:
-    """Return nodes in ascending order of what all rows lose at them, the bottom first."""
+    """Return nodes in ascending order of what all rows lose at them, the lowest one first."""
     costs, heights = problem.costs, problem.lattice.heights
-    bottom = problem.lattice.bottom
-    heap = [(costs.generalization(bottom), bottom)]
-    seen = {bottom}
+    start = problem.lattice.start
+    heap = [(costs.generalization(start), start)]
+    seen = {start}
     while heap:
         _, node = heapq.heappop(heap)
         yield node

@@ -117,9 +117,11 @@ def prove(
     try:
         with until(at):
             n, columns = _arrays(problem, Fraction(1 << bits, whole))
-            # 1. Columns that are priced together.
-            together = list(_columns_together([len(column.label) for column in columns]))
-            for number, places in enumerate(together):
+            # 1. Columns that are priced together; of those that cost nothing, nothing can be said.
+            charged = [place for place, full in enumerate(costs.full) if full]
+            together = list(_columns_together([len(columns[place].label) for place in charged]))
+            for number, of_charged in enumerate(together):
+                places = [charged[place] for place in of_charged]
                 some = [columns[place] for place in places]
                 lost = Fraction(sum(costs.full[place] for place in places), whole)
                 table = _Prices(problem.k, *_projected(n, some), lost, bits)

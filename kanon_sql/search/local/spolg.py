@@ -55,11 +55,11 @@ def path(problem: Problem) -> list[Node]:
 
 
 def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Node]:
-    """Return the nodes from the bottom to the top, each the direct generalization that loses least.
+    """Return the nodes from the lowest one to the top, each the direct generalization that loses least.
 
     ``totals`` is what is lost at each column and level: what a step costs depends on nothing else.
     """
-    nodes = [problem.lattice.bottom]
+    nodes = [problem.lattice.start]
     while nodes[-1] != problem.lattice.top:
         node = nodes[-1]
         steps = [

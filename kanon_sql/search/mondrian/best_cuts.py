@@ -34,6 +34,7 @@ What is given away by that is little: with all pairs of Adult in one block, five
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -256,7 +257,7 @@ class BestCuts:
             by_node = not places.ordered and parts.cutting.cut == "node"
             alone = None if by_node or places.ordered else places.null
             ends = tuple((first, first + leaves - 1) for first, leaves in nodes)
-            cost = self._cost(parts, places, own, rows, nodes, tuples)
+            cost = _times(_weight(parts, places), self._cost(parts, places, own, rows, nodes, tuples))
             found.append(_ArrayColumn(places.number + 1, own, alone, ends if by_node else None, cost))
         return found
 
@@ -607,6 +608,18 @@ class _Tuples:
         self._words[place] |= np.left_shift(np.int64(1), values + shift)
         self._used[place] += leaves
         return place, np.int64(((1 << leaves) - 1) << shift)
+
+
+def _weight(parts: Parts, places: Places) -> float:
+    """Return what a lost cell of a column costs, as a share of what one costs in the column that weighs most."""
+    full = parts.problem.costs.full
+    return float(Fraction(full[places.number], max(1, *full)))
+
+
+def _times(weight: float, cost: Callable[[_Known], Costs] | None) -> Callable[[_Known], Costs] | None:
+    if weight == 1 or cost is None:
+        return cost
+    return (lambda known: weight * cost(known)) if weight else None
 
 
 def _merged(merge: np.ufunc, values: Array, starts: Numbers) -> Array:

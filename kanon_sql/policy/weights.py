@@ -1,0 +1,81 @@
+"""Weights: how much the loss of a column counts among others, or that of a table in a set. By default 1.
+
+A column of weight 0 may be generalized freely. Weights are read exactly: ``3``, ``0.5`` and ``"1/3"`` are fractions.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import gcd, lcm
+from typing import TYPE_CHECKING, Any
+
+from kanon_sql.errors import UsageError
+from kanon_sql.sql.names import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_FORM = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|[0-9]{1,9}/[0-9]{1,9}")
+
+
+def weight_of(given: Any, of: str) -> Fraction:  # noqa: ANN401 - what a TOML file or a call may have
+    """Return the weight of a column or a table, or raise a UsageError that names it."""
+    text = "" if isinstance(given, bool) else str(given).replace(" ", "")
+    try:
+        return Fraction(text if _FORM.fullmatch(text) else "")
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(
+            f"The weight of {of} must be a number from 0 on, with at most 9 digits before and after the point, or a "
+            f"fraction such as 1/3. Got {given!r}."
+        ) from None
+
+
+def weights_of(given: Mapping[str, Any], quasi_identifiers: Sequence[str]) -> dict[str, Fraction]:
+    """Return the weights of columns as fractions; they are of quasi-identifiers, and some weight is above 0."""
+    found = {column: weight_of(value, f"column {column!r}") for column, value in given.items()}
+    known = {folded(name) for name in quasi_identifiers}
+    if other := next((column for column in found if folded(column) not in known), None):
+        raise UsageError(f"A weight is given for column {other!r}, which is not a quasi-identifier.")
+    if found and not any(column_weights(found, quasi_identifiers)):
+        raise UsageError("The weight of each quasi-identifier is 0: at least one must be above 0.")
+    return found
+
+
+def column_weights(given: Mapping[str, Fraction], columns: Iterable[str]) -> tuple[int, ...]:
+    """Return the weights of columns as whole numbers that are as small as possible; 1 if there are none.
+
+    >>> column_weights({"zip": Fraction(3, 2), "sex": Fraction(0)}, ["age", "sex", "zip"])
+    (2, 0, 3)
+    """
+    named = {folded(column): weight for column, weight in given.items()}
+    return whole([named.get(folded(column), Fraction(1)) for column in columns])
+
+
+def whole(weights: Sequence[Fraction]) -> tuple[int, ...]:
+    """Return fractions in the same proportion as whole numbers that are as small as possible."""
+    common = lcm(*(weight.denominator for weight in weights))
+    numbers = [int(weight * common) for weight in weights]
+    shared = gcd(*numbers) or 1
+    return tuple(number // shared for number in numbers)
+
+
+def stated(weights: Mapping[str, Fraction]) -> dict[str, int | str]:
+    """Return weights as kanon.toml and JSON have them: whole numbers, and other fractions as text."""
+    return {
+        name: weight.numerator if weight.denominator == 1 else str(weight) for name, weight in sorted(weights.items())
+    }
+
+
+def in_json(weights: Mapping[str, int | str]) -> dict[str, Any]:
+    """Return what JSON has of stated weights: nothing, if all columns count the same by default."""
+    return {"weights": weights} if weights else {}
+
+
+def weights_said(weights: Mapping[str, int | str]) -> str:
+    """Return stated weights as a line of a result says them.
+
+    >>> weights_said({"sex": 0, "zip": "3/2"})
+    'sex 0, zip 3/2; 1 for all others'
+    """
+    return f"{', '.join(f'{name} {weight}' for name, weight in weights.items())}; 1 for all others"
