@@ -16,7 +16,7 @@ from kanon_sql.measures.quality import measure_published
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.gate import judge, judge_roles, people_are_counted
 from kanon_sql.policy.roles import resolve_quasi_identifiers
-from kanon_sql.policy.weights import in_json, stated
+from kanon_sql.policy.weights import in_json, stated_weights
 from kanon_sql.release.utility import WantedUtility, require_compared, utility_against, utility_settings
 from kanon_sql.release.verify.classes import ClassCheck, read_verification
 from kanon_sql.risks.estimators.assessment import DEFAULT_THRESHOLD, RiskSettings, threshold_of
@@ -267,7 +267,7 @@ def measure_against(
         people or _people(policy, risk),
         findings,
         dict(zip(names, found.by_column["loss"], strict=True)),
-        stated(policy.weights),
+        stated_weights(policy.weights),
         good_for,
     )
 

@@ -44,7 +44,7 @@ from kanon_sql.explore.workspace import Workspace, base_levels, unforeseen
 from kanon_sql.policy.algorithms import ALGORITHMS, algorithms_of
 from kanon_sql.policy.destination import Destination
 from kanon_sql.policy.policy import policy_text, write_policy
-from kanon_sql.policy.weights import stated, weights_said
+from kanon_sql.policy.weights import stated_weights, weights_said
 from kanon_sql.sql.names import unused_name
 
 if TYPE_CHECKING:
@@ -590,7 +590,7 @@ def _environment() -> Environment:
         "tone": _tone,
         "worst_subsets": _of_report("worst_subsets"),
         "node_text": pictures.node_text,
-        "weights_said": lambda weights: weights_said(stated(weights)),
+        "weights_said": lambda weights: weights_said(stated_weights(weights)),
         "zip": zip,
     }
     return environment

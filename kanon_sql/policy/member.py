@@ -15,7 +15,7 @@ from kanon_sql.hierarchy.spec import GivenHierarchies, rule_text
 from kanon_sql.policy.levels import levels_of
 from kanon_sql.policy.roles import NamedColumns, Rest
 from kanon_sql.policy.settings import checked, column_names, moved_rules
-from kanon_sql.policy.weights import stated, weights_of
+from kanon_sql.policy.weights import stated_weights, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,7 +120,7 @@ def member_document(member: MemberPolicy, directory: Path) -> dict[str, dict[str
         "hierarchies": hierarchies,
         "publish": {name: _one_or_several(rules) for name, rules in member.publish.items()},
         "levels": {name: int(text) if text.isdecimal() else text for name, text in member.levels.items()},
-        "weights": stated(member.weights),
+        "weights": stated_weights(member.weights),
     }
 
 

@@ -48,7 +48,7 @@ from kanon_sql.policy.settings import (
     toml_document,
     toml_of,
 )
-from kanon_sql.policy.weights import stated
+from kanon_sql.policy.weights import stated_weights
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ class Policy(SetPolicy, MemberPolicy):
     def asked(self) -> dict[str, Any]:
         """What is searched, and within which limit, as ledger and report write it."""
         asked = {name: getattr(self, name) for name in ("algorithm", "measure", "max_suppressed")}
-        return asked | {"weights": stated(self.weights)}
+        return asked | {"weights": stated_weights(self.weights)}
 
     @property
     def choice_made(self) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -33,6 +34,7 @@ from kanon_sql.policy.settings import (
     toml_document,
     toml_of,
 )
+from kanon_sql.policy.weights import stated_weights, weight_of
 from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
@@ -67,17 +69,23 @@ class TablePolicy(MemberPolicy):
         rows: people (one row each), events of people, or of nobody: kept as they are, or dropped.
         person: the column that names the person, or how a row reaches the row that has it; None if rows are of nobody.
         key: the column that names a row, if other tables refer to it.
+        weight: how much the loss of the table counts among those of others.
     """
 
     name: str
     rows: Rows = "events"
     person: str | Through | None = None
     key: str | None = None
+    weight: Fraction = Fraction(1)
 
     how_to_count: ClassVar[str] = "Name the column that numbers people (person = ...)."
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        try:
+            super().__post_init__()
+            object.__setattr__(self, "weight", weight_of(self.weight, "the table"))
+        except UsageError as error:
+            raise UsageError(f"[tables.{self.name}] {error}") from None
         if (wrong := next(self._wrong(), None)) is not None:
             raise UsageError(f"[tables.{self.name}] {wrong}.")
 
@@ -104,8 +112,11 @@ class TablePolicy(MemberPolicy):
         yield from map(_not_of_several, refused)
         if self.rows in {"kept", "dropped"}:
             given = {"person": self.person, "key": self.key, **vars(self.columns), "hierarchies": self.hierarchies}
+            given["weight"] = self.weight != 1
             nobody = f"rows that are {self.rows} are about nobody, and so the table has no"
             yield from (f"{nobody} {name}: leave it out" for name, value in given.items() if value)
+        elif self.weight != 1 and not self.columns.quasi_identifiers:
+            yield "a weight is given for a table that has no quasi-identifier: leave weight out"
         elif self.person is None:
             yield (
                 'it is not said how a row reaches its person: write person = "COLUMN" or { through = "COLUMN", to = '
@@ -215,8 +226,11 @@ class TablesPolicy(SetPolicy):
         of_persons = [table for table in self.tables if table.person is not None]
         if not of_persons:
             raise UsageError("No table has rows of people or their events: name one with person.")
-        if not any(table.columns.quasi_identifiers for table in of_persons):
+        generalized = [table for table in of_persons if table.columns.quasi_identifiers]
+        if not generalized:
             raise UsageError("No table has a quasi-identifier: name columns that others could know as such.")
+        if not any(table.weight for table in generalized):
+            raise UsageError("The weight of each table with quasi-identifiers is 0: at least one must be above 0.")
 
     def _require_paths(self) -> None:
         for table in self.tables:
@@ -239,6 +253,13 @@ class TablesPolicy(SetPolicy):
         if through.key is None:
             return f"which has no key: say with key which of its columns {table.name}.{way.column} has the values of"
         return None
+
+    @property
+    def weights(self) -> dict[str, Fraction]:
+        """The weights that are given: of tables, and of columns as TABLE.COLUMN."""
+        of_tables = {table.name: table.weight for table in self.tables if table.weight != 1}
+        of_columns = {f"{one.name}.{column}": weight for one in self.tables for column, weight in one.weights.items()}
+        return of_tables | of_columns
 
     @property
     def people(self) -> TablePolicy | None:
@@ -273,9 +294,9 @@ _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     **{section: names_in(section, OF_TABLES) for section in ("privacy", "search", "release")},
 }
-_OF_ONE = ("entity", "pseudonymize", "hierarchy_directory", "prepare", "publish", "levels", "weights")
+_OF_ONE = ("entity", "pseudonymize", "hierarchy_directory", "prepare", "publish", "levels")
 """Settings of a member that not every place has (``kanon_sql.engine.capabilities``)."""
-_OF_TABLE = {"rows", "person", "key", *COLUMNS, *BY_COLUMN}
+_OF_TABLE = {"rows", "person", "key", "weight", *COLUMNS, *BY_COLUMN}
 
 
 def _not_of_several(name: str, called: str | None = None) -> str:
@@ -318,7 +339,8 @@ def _table_document(table: TablePolicy, directory: Path) -> dict[str, Any]:
     person = table.person.setting() if isinstance(table.person, Through) else table.person
     own = member_document(table, directory)
     document = {"rows": table.rows, "person": person, "key": table.key, **own.pop("columns"), **own}
-    return {name: value for name, value in document.items() if value}
+    weight = stated_weights({} if table.weight == 1 else {"weight": table.weight})
+    return {name: value for name, value in document.items() if value} | weight
 
 
 def _from_document(document: dict[str, Any], directory: Path) -> TablesPolicy:
@@ -364,6 +386,7 @@ def _table(name: str, settings: dict[str, Any], directory: Path) -> TablePolicy:
         rows=settings.get("rows", "events"),
         person=_person(settings.get("person"), f"{where}.person"),
         key=checked(settings.get("key"), str, f"{where}.key"),
+        weight=settings.get("weight", Fraction(1)),
         **member_in(settings, settings, directory, f"{where}."),
     )
 

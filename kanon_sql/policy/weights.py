@@ -21,6 +21,8 @@ _FORM = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|[0-9]{1,9}/[0-9]{1,9}")
 
 def weight_of(given: Any, of: str) -> Fraction:  # noqa: ANN401 - what a TOML file or a call may have
     """Return the weight of a column or a table, or raise a UsageError that names it."""
+    if isinstance(given, int | Fraction) and not isinstance(given, bool) and given >= 0:
+        return Fraction(given)
     text = "" if isinstance(given, bool) else str(given).replace(" ", "")
     try:
         return Fraction(text if _FORM.fullmatch(text) else "")
@@ -49,10 +51,10 @@ def column_weights(given: Mapping[str, Fraction], columns: Iterable[str]) -> tup
     (2, 0, 3)
     """
     named = {folded(column): weight for column, weight in given.items()}
-    return whole([named.get(folded(column), Fraction(1)) for column in columns])
+    return in_proportion([named.get(folded(column), Fraction(1)) for column in columns])
 
 
-def whole(weights: Sequence[Fraction]) -> tuple[int, ...]:
+def in_proportion(weights: Sequence[Fraction]) -> tuple[int, ...]:
     """Return fractions in the same proportion as whole numbers that are as small as possible."""
     common = lcm(*(weight.denominator for weight in weights))
     numbers = [int(weight * common) for weight in weights]
@@ -60,7 +62,7 @@ def whole(weights: Sequence[Fraction]) -> tuple[int, ...]:
     return tuple(number // shared for number in numbers)
 
 
-def stated(weights: Mapping[str, Fraction]) -> dict[str, int | str]:
+def stated_weights(weights: Mapping[str, Fraction]) -> dict[str, int | str]:
     """Return weights as kanon.toml and JSON have them: whole numbers, and other fractions as text."""
     return {
         name: weight.numerator if weight.denominator == 1 else str(weight) for name, weight in sorted(weights.items())

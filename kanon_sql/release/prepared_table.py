@@ -23,7 +23,7 @@ from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, U
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALL_OR_NONE, options_of_others
 from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy
-from kanon_sql.policy.weights import in_json, stated
+from kanon_sql.policy.weights import in_json, stated_weights
 from kanon_sql.release.anonymize import anonymize, open_requested, release_of
 from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
 from kanon_sql.search.full_domain.evidence import Evidence
@@ -254,7 +254,7 @@ class PreparedTable(Closing):
                 results.append(Compared(algorithm, size, limit, problem=str(error)))
         ordered = sorted(results, key=lambda result: (result.loss is None, result.loss, result.seconds))
         frequency = self.prepared.frequency
-        weights = stated(replace(self.policy, weights=settings.get("weights", self.policy.weights)).weights)
+        weights = stated_weights(replace(self.policy, weights=settings.get("weights", self.policy.weights)).weights)
         members: Literal["people", "rows"] = "people" if frequency.counts_people else "rows"
         return Comparison(self.prepared.source.name, frequency.rows, members, measure, tuple(ordered), weights)
 

@@ -19,7 +19,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.destination import Destination, decided_backup
 from kanon_sql.policy.policy import Policy
-from kanon_sql.policy.weights import in_json, stated, weights_said
+from kanon_sql.policy.weights import in_json, stated_weights, weights_said
 from kanon_sql.release.publish.files import check_file, for_file, require_frame
 from kanon_sql.release.publish.publisher import target_table
 from kanon_sql.release.publish.route import FETCHES, check_destination, put, to_frame, to_spark
@@ -463,7 +463,7 @@ class Release(Made[Policy]):
         from kanon_sql.release.script import logged_script, one_line
 
         script = logged_script(self.prepared.source.engine.statements, dialect)
-        weights = stated(self.policy.weights)
+        weights = stated_weights(self.policy.weights)
         return f"-- Weights of what columns lose: {one_line(weights_said(weights))}\n\n{script}" if weights else script
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
@@ -482,7 +482,7 @@ class Release(Made[Policy]):
         return {
             "algorithm": self.policy.algorithm,
             "measure": self.policy.measure,
-            **in_json(stated(self.policy.weights)),
+            **in_json(stated_weights(self.policy.weights)),
             "choice": self.policy.choice_made,
             "source": self.prepared.source.name,
             "destination": published.destination if published else None,

@@ -125,9 +125,7 @@ def test_the_example_of_the_page_is_a_policy_with_every_setting() -> None:
     block = page.partition("```toml\n")[2].partition("```")[0]
     policy = parse_tables_policy(block, FILE)
     assert [table.rows for table in policy.tables] == ["people", "events", "events", "kept", "dropped"]
-    own = [
-        field.name for field in fields(TablePolicy) if field.name not in {"hierarchy_directory", "levels", "weights"}
-    ]
+    own = [field.name for field in fields(TablePolicy) if field.name not in {"hierarchy_directory", "levels"}]
     for name in [*OF_TABLES, "tables", "source", *own]:
         named = {"source": "from", "columns": "quasi_identifiers", "name": "tables", "directory": "directory"}.get(
             name, name

@@ -27,7 +27,7 @@ from kanon_sql.errors import UsageError, counted
 from kanon_sql.policy.algorithms import ALGORITHMS
 from kanon_sql.policy.destination import named_table
 from kanon_sql.policy.policy import COUNTS_ROWS, SETTINGS
-from kanon_sql.policy.weights import in_json, stated, weights_said
+from kanon_sql.policy.weights import in_json, stated_weights, weights_said
 from kanon_sql.release.prepared_table import PreparedTable
 from kanon_sql.release.script import logged_script
 from kanon_sql.release.utility import utility_settings
@@ -191,7 +191,7 @@ def lattice_command(
         nodes = prepared.lattice(everything=everything, progress=talk)
         measure, size, source = prepared.policy.measure, prepared.prepared.lattice.size, prepared.prepared.source
         members = "people" if prepared.prepared.frequency.counts_people else "rows"
-        weights = stated(prepared.policy.weights)
+        weights = stated_weights(prepared.policy.weights)
         if params["sql"]:
             print_sql(logged_script(source.engine.statements, params["dialect"]))
             return

@@ -20,7 +20,7 @@ from kanon_sql.measures.shares import MUCH_LOST, at_most, threshold_text
 from kanon_sql.models.known_subsets import columns_named
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.policy import CHOICE_IS_GREEDY_IN_SHORT
-from kanon_sql.policy.weights import weights_said
+from kanon_sql.policy.weights import stated_weights, weights_said
 
 if TYPE_CHECKING:
     from kanon_sql.cli.output.diagnostics import Talk
@@ -293,12 +293,14 @@ def print_tables(release: TablesRelease, verification: TablesVerification, publi
     print_table(["table", "column", "level", "of"], levels)
     rows = [(one.name, one.rows, one.rows_in, one.rows_out, one.suppressed, one.of_nobody) for one in release.counts]
     print_table(["table", "rows are", "in", "out", "suppressed", "of nobody"], rows)
+    weights = release.policy.weights
     proof = "proven optimal" if release.optimal else f"at most {release.gap:.1%} more than the least there is"
     print_pairs(
         [
             ("people", f"{release.people_in:,} in, {release.people_out:,} out"),
             *promises(verification),
             ("loss", f"{release.loss:.4f}, {proof}"),
+            *([("weights", visible(weights_said(stated_weights(weights))))] if weights else []),
             ("seconds", f"{sum(release.seconds.values()):.1f}"),
         ]
     )

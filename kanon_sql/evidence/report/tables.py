@@ -20,6 +20,7 @@ from kanon_sql.evidence.report.gather import POLICY, versions
 from kanon_sql.evidence.report.written import SECTIONS, WrittenReport
 from kanon_sql.evidence.tables import TablesAttacked, as_released
 from kanon_sql.policy.tables import tables_policy_text
+from kanon_sql.policy.weights import stated_weights
 from kanon_sql.release.tables.found_people import found_people
 from kanon_sql.release.tables.opened import open_released
 from kanon_sql.release.tables.verify import ReleasedTables
@@ -85,6 +86,7 @@ class TablesReport(WrittenReport):
     people_in: int
     people_out: int
     loss: float
+    weights: dict[str, int | str]
     gap: float
     optimal: bool
     nodes_tested: int
@@ -146,6 +148,7 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
         people_in=release.people_in,
         people_out=release.people_out,
         loss=float(f"{release.loss:.4g}"),  # more digits would tell of rows that are left out
+        weights=stated_weights(policy.weights),
         gap=math.ceil(release.gap * 10_000) / 10_000,  # no more is said than is proven
         optimal=release.optimal,
         nodes_tested=release.nodes_tested,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from math import lcm
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +31,7 @@ from kanon_sql.measures.labels import make_labels
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.destination import decided_backup
 from kanon_sql.policy.tables import TablesPolicy, read_tables_policy
+from kanon_sql.policy.weights import column_weights, in_json, in_proportion, stated_weights
 from kanon_sql.release.release import with_seed
 from kanon_sql.release.tables import publish
 from kanon_sql.release.tables.coded import CodedTables
@@ -69,7 +69,7 @@ class TablesRelease(FoundTables, Proof):
 
     Attributes:
         people_out: people who are released.
-        cost: of the recoding, in cells that are lost.
+        cost: of the recoding, in cells that are lost, where those of each table count as many as those of any other.
         bound: no recoding of this kind costs less, as far as is proven.
         cells: cells of quasi-identifiers.
         stopped: why the search ended before the proof was complete.
@@ -93,7 +93,7 @@ class TablesRelease(FoundTables, Proof):
 
     @property
     def loss(self) -> float:
-        """The share of other values that a cell of a quasi-identifier could have, as a mean: 0 to 1."""
+        """The mean of the losses of tables: the share of other values that a cell could have, as a mean: 0 to 1."""
         return float(self.cost / self.cells) if self.cells else 0.0
 
     @property
@@ -187,6 +187,7 @@ class TablesRelease(FoundTables, Proof):
             "people_out": self.people_out,
             "tables": [asdict(one) | {"suppressed": one.suppressed} for one in self.counts],
             "loss": self.loss,
+            **in_json(stated_weights(self.policy.weights)),
             "gap": self.gap,
             "optimal": self.optimal,
             "nodes_tested": self.nodes_tested,
@@ -261,9 +262,9 @@ def _search(release: TablesRelease) -> None:
     finishing = _FINISHING * policy.km**2 * (time.monotonic() - release.begun)
     is_endless = searched.lattice.size > LISTABLE
     end = end_of_search(policy.time_limit, release.begun, finishing, is_endless=is_endless)
-    cell = searched.parts[0].cell
     release.cells = sum(part.rows * len(part.own) for part in searched.parts)
-    whole = release.cells * cell
+    whole = sum(part.whole for part in searched.parts)
+    cell = Fraction(whole, release.cells) if whole else Fraction(1)
 
     def report(nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
         loss, least = (None if cost is None or not whole else float(Fraction(cost) / whole) for cost in (best, bound))
@@ -310,9 +311,9 @@ def parts_of(coded: CodedTables) -> list[Part]:
     for member in coded.opened.members:
         if member.hierarchies:
             made.append(_part(coded, member, made))
-    common = lcm(*(part.costs.unit for part in made))
-    for part in made:
-        part.weight = common // part.costs.unit
+    shares = [Fraction(part.whole and coded.opened.member(part.name).policy.weight, part.whole or 1) for part in made]
+    for part, weight in zip(made, in_proportion(shares), strict=True):
+        part.weight = weight
     return made
 
 
@@ -341,7 +342,9 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
     }
     labels = make_labels(frequency, hierarchies, others)
     (costs,) = level_costs(engine, labels, [CELL_MEASURES["loss"]], frequency.rows)
-    mine = costs.of_columns([column for column, place in enumerate(columns) if place in own])
+    weights = column_weights(member.policy.weights, [column.name for column in member.quasi_identifiers])
+    by_name = dict(zip(member.labels, weights, strict=True))
+    mine = costs.weighted([by_name.get(one.column.name, 0) for one in hierarchies])
     all_of_them = policy.may_suppress_all and member is not people
     # People are those of its events, where no other table has any: k rows are left, or no release.
     least = policy.k if people is None and len(opened.events) == 1 and frequency.rows >= policy.k else 0

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,8 @@ class _Charged:
     place: int  # in the lattice
     costs: list[Numbers]  # of the labels of the lookup rows, for each level below the root, in the unit of the measure
     full: int  # the cost of a lost cell in that unit; more than 0
-    unit: int  # common units in one such unit
+    unit: int  # units of the table in one such unit
+    share: float  # of the dearest cell of all tables: what a lost cell costs
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,14 @@ class _Rows:
             if (level := node[own.place]) < len(own.costs):
                 lost = int((n * own.costs[level][self.codes[own.column]]).sum())
             total += own.unit * (lost + suppressed * own.full)
-        return total * self.part.weight
+        return self.part.common(total)
 
     def worth(self, node: Node) -> Worth:
-        """Return how much less the rows of each combination cost at a node than if they are lost, in cells."""
+        """Return how much less the rows of each combination cost at a node than if they are lost, in dearest cells."""
         worth = np.zeros(len(self.n), dtype=np.float64)
         for own in self.charged:
             if node[own.place] < len(own.costs):
-                worth += 1 - own.costs[node[own.place]][self.codes[own.column]] / own.full
+                worth += own.share * (1 - own.costs[node[own.place]][self.codes[own.column]] / own.full)
         return worth * self.n
 
 
@@ -285,7 +287,12 @@ class KnownEvents:
         if self._of_people is not None:
             worth += float(self._of_people.worth(lower)[most.people[self._of_people.person]].sum())
         # Costs are whole numbers: what is saved is at most the next one below.
-        return max(0, self._everything - math.floor(worth * (1 + _ROUNDED) * self.parts[0].cell))
+        return max(0, self._everything - math.floor(Fraction(worth * (1 + _ROUNDED)) * self._dearest))
+
+    @cached_property
+    def _dearest(self) -> int:
+        """The cost of the dearest cell of all tables."""
+        return max(1, *(part.weight * full for part in self.parts for full in part.costs.full))
 
     @cached_property
     def _everything(self) -> int:
@@ -410,7 +417,8 @@ class KnownEvents:
                 hierarchy, labels = part.hierarchies[place], part.problem.labels[place]
                 of_labels = _costs(opened.engine, hierarchy, labels, lookups[names[place - first]])
                 full = costs.full[place] // unit
-                charged.append(_Charged(place - first, part.columns[place], of_labels, full, unit))
+                share = float(Fraction(part.weight * costs.full[place], self._dearest))
+                charged.append(_Charged(place - first, part.columns[place], of_labels, full, unit, share))
         through = None
         if (above := opened.above(member)) is not None:
             whole = before[above.name]

@@ -57,7 +57,7 @@ class Part(Evidence):
     hierarchies: tuple[Hierarchy, ...]  # of all columns that its rows are known by, which are those of its lattice
     columns: tuple[int, ...]  # the place of each column of its lattice in the lattice of all tables
     own: frozenset[int]  # the places of its own columns there
-    weight: int = 1  # common units in one unit of its cost
+    weight: int = 1  # common units in one unit of its cost: tables count by their weights, not by their rows
 
     @property
     def rows(self) -> int:
@@ -69,9 +69,13 @@ class Part(Evidence):
         return self.problem.costs
 
     @property
-    def cell(self) -> int:
-        """The cost of a lost cell in common units, which is the same in all parts."""
-        return self.weight * self.costs.unit
+    def whole(self) -> int:
+        """The cost of all of its cells in common units."""
+        return self.weight * self.rows * sum(self.costs.weights) * self.costs.unit
+
+    def common(self, cost: Cost | float) -> Cost | float:
+        """Return a cost in common units; impossible if it is."""
+        return cost if cost == IMPOSSIBLE else cost * self.weight
 
     @property
     def own_columns(self) -> list[int]:
@@ -193,7 +197,7 @@ class TablesSearch:
     def _least(self, lower: Node, upper: Node) -> Cost | float:
         """Return a cost that no node of an interval is below."""
         return sum(
-            part.least_cost(part.node(lower), part.suppresses_at_least(part.node(upper))) * part.weight
+            part.common(part.least_cost(part.node(lower), part.suppresses_at_least(part.node(upper))))
             for part in self.parts
         )
 
@@ -275,7 +279,7 @@ class TablesSearch:
         """Return the exact cost of a node."""
         if node not in self._costs:
             if self.measure is None:
-                self._costs[node] = sum(part.cost(part.node(node)) * part.weight for part in self.parts)
+                self._costs[node] = sum(part.common(part.cost(part.node(node))) for part in self.parts)
             else:
                 self._costs[node] = self.measure.cost(node, self._best_cost)
         return self._costs[node]
