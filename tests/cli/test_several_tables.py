@@ -80,6 +80,21 @@ def test_the_file_is_enough(kanon: Callable[..., Ended]) -> None:
     assert "keep the promise" in checked.out
 
 
+@pytest.mark.usefixtures("clinic")
+def test_weights_of_tables_and_columns_make_the_loss(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    plain = json.loads(kanon("anonymize", "--policy", "clinic.toml", "--dry-run", "--format", "json").out)
+    assert "weights" not in plain
+    weighted = POLICY.replace("[tables.visits]", "weight = 5\nweights = { zip = 0 }\n\n[tables.visits]")
+    (in_tmp / "weighted.toml").write_text(weighted, encoding="utf-8")
+    found = kanon("anonymize", "--policy", "weighted.toml", "--into-schema", "weighed", "--report", "report.json")
+    assert found.code == 0, found.err
+    assert "patients 5, patients.zip 0; 1 for all others" in found.out
+    report = json.loads((in_tmp / "report.json").read_text(encoding="utf-8"))
+    assert report["weights"] == {"patients": 5, "patients.zip": 0}
+    refused = kanon("anonymize", "--policy", "clinic.toml", "--weight", "zip=3", "--dry-run")
+    assert (refused.code, "under [tables.NAME] of the policy" in refused.err) == (2, True)
+
+
 @pytest.mark.thorough
 def test_a_dry_run_and_sql_change_nothing(clinic: Path, kanon: Callable[..., Ended]) -> None:
     before = clinic.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +251,11 @@ def test_any_policy_is_written_as_it_is_read(policy: TablesPolicy) -> None:
         (lambda: TablePolicy("t", "kept", prepare={"b": "trim"}), "prepare is not for a policy of several"),
         (lambda: TablePolicy("t", person="a", hierarchy_directory=Path("d")), "hierarchy_directory is not for a"),
         (lambda: TablePolicy("t", person="a", columns=NamedColumns(pseudonymize=("b",))), "pseudonymize is not for a"),
+        (lambda: TablePolicy("t", person="a", columns=AGE, weight=-1), "[tables.t] The weight of the table must be"),  # type: ignore[arg-type]
+        (lambda: TablePolicy("t", person="a", weight=2), "a weight is given for a table that has no quasi-identifier"),  # type: ignore[arg-type]
+        (lambda: TablePolicy("t", "kept", weight=2), "the table has no weight"),  # type: ignore[arg-type]
+        (lambda: TablePolicy("t", person="a", columns=AGE, weights={"b": 1}), "[tables.t] A weight is given for"),
+        (lambda: TablePolicy("t", person="a", columns=AGE, weights={"age": 0}), "weight of each quasi-identifier is 0"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant(make: Callable[[], object], said: str) -> None:
@@ -260,6 +266,14 @@ def test_what_cannot_be_meant(make: Callable[[], object], said: str) -> None:
 
 
 TABLE = '[tables.t]\nperson = "id"\nquasi_identifiers = ["age"]\n'
+
+
+def test_weights_are_written_as_they_are_read() -> None:
+    other = '[tables.u]\nperson = "id"\nquasi_identifiers = ["a", "b"]\nweight = 0.5\nweights = { a = 3 }'
+    text = f"{TABLE}weight = 0\n{other}"
+    policy = parse_tables_policy(text, FILE)
+    assert policy.weights == {"t": 0, "u": Fraction(1, 2), "u.a": 3}
+    assert parse_tables_policy(tables_policy_text(policy, FILE.parent), FILE) == policy
 
 
 @each(
@@ -289,6 +303,9 @@ TABLE = '[tables.t]\nperson = "id"\nquasi_identifiers = ["age"]\n'
             f"{TABLE}publish = {{ a = 'round:1' }}",
             "[tables.t] publish is not for a policy of several tables",
         ),
+        (f"{TABLE}weight = 'x'", "[tables.t] The weight of the table must be a number from 0 on"),
+        (f"{TABLE}weight = 0", "The weight of each table with quasi-identifiers is 0: at least one must be above 0"),
+        (f"{TABLE}weights = 3", "tables.t.weights is a table with a value for each column"),
         (f"{TABLE}keys = 'x'", "[tables.t] there is no setting keys"),
         ("[tables.care.stays]\nperson = 'id'", 'a table of the schema care is written [tables."care.stays"]'),
         (f"{TABLE}rest = 'all'", "tables.t.rest must be keep or drop"),
