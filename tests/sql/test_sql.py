@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -1026,16 +1027,25 @@ def test_no_name_can_end_the_comment_above_a_statement() -> None:
 
 
 def test_approved_script_of_several_tables(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """One statement of each kind that releases a small clinic, two events known."""
+    """One statement of each kind that releases a small clinic, two events known; its tables weigh as many rows."""
     file = make_hospital(tmp_path / "clinic.duckdb", 40)
     policy = kanon.TablesPolicy(
         (
-            kanon.TablePolicy("patients", "people", "patient_id", columns=NamedColumns((), ("sex",), rest="drop")),
             kanon.TablePolicy(
-                "visits", person="patient_id", key="visit_id", columns=NamedColumns((), ("ward",), rest="drop")
+                "patients", "people", "patient_id", columns=NamedColumns((), ("sex",), rest="drop"), weight=Fraction(40)
             ),
             kanon.TablePolicy(
-                "results", person=kanon.Through("visit_id", "visits"), columns=NamedColumns((), ("test",), rest="drop")
+                "visits",
+                person="patient_id",
+                key="visit_id",
+                columns=NamedColumns((), ("ward",), rest="drop"),
+                weight=Fraction(100),
+            ),
+            kanon.TablePolicy(
+                "results",
+                person=kanon.Through("visit_id", "visits"),
+                columns=NamedColumns((), ("test",), rest="drop"),
+                weight=Fraction(180),
             ),
             *(kanon.TablePolicy(name, "dropped") for name in ("prescriptions", "drugs")),
         ),
