@@ -26,13 +26,17 @@ _LEAST, _MOST = 0.001, 0.99  # nothing else is called nothing, and all else less
 _IN_WHOLES = 0.1  # from where on shares are whole per cents
 
 
-def others_lose(losses: Sequence[float], place: int) -> float:
-    """Return the loss of all columns but one, from the loss of each.
+def others_lose(losses: Sequence[float], place: int, weights: Sequence[int]) -> float:
+    """Return the mean loss of all columns but one, by their weights.
 
-    >>> others_lose([0.5, 1.0, 0.25], 1)
-    0.375
+    >>> others_lose([0.5, 1.0, 0.25], 1, [1, 1, 4])
+    0.3
     """
-    return (sum(losses) - losses[place]) / (len(losses) - 1)
+    others = [
+        (loss, weight) for number, (loss, weight) in enumerate(zip(losses, weights, strict=True)) if number != place
+    ]
+    whole = sum(weight for _, weight in others)
+    return sum(loss * weight for loss, weight in others) / whole if whole else 0.0
 
 
 def at_most(share: float) -> str:

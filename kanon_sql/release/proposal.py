@@ -125,5 +125,6 @@ def _trial(source: Source, policy: Policy, *, sampled: bool) -> Trial:
         for place, (name, height) in enumerate(zip(columns, prepared.lattice.heights, strict=True)):
             if len(columns) > 1 and time.monotonic() - begun < SECONDS_OF_A_TRIAL:
                 pinned = release_of(prepared, replace(policy, levels={name: str(height)}), silent)
-                without[name] = others_lose(found.losses, place), others_lose(pinned.losses, place)
+                weights = prepared.weights(policy)
+                without[name] = others_lose(found.losses, place, weights), others_lose(pinned.losses, place, weights)
     return Trial(prepared.frequency.rows, sampled=sampled, losses=losses, without=without)

@@ -185,14 +185,20 @@ class Release(Made[Policy]):
 
     @property
     def emptied(self) -> list[str]:
-        """The quasi-identifiers of which more than half of the published rows have the root; none of a cut table."""
+        """The quasi-identifiers of which more than half of the published rows have the root; none of a cut table.
+
+        A column of weight 0 is not one of them: any generalization of it is as good.
+        """
+        weights = self.prepared.weights(self.policy)
         nodes, published = self.publication.recoding.nodes, self.result.published or (self.rows_out,)
         if not self.rows_out or not nodes:
             return []
         return [
             hierarchy.column.name
             for place, hierarchy in enumerate(self.publication.hierarchies)
-            if sum(rows for node, rows in zip(nodes, published, strict=True) if node[place] == hierarchy.height > 0) * 2
+            if weights[place]
+            and sum(rows for node, rows in zip(nodes, published, strict=True) if node[place] == hierarchy.height > 0)
+            * 2
             > self.rows_out
         ]
 

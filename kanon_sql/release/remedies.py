@@ -100,9 +100,10 @@ def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str
     policy, roles, prepared = release.policy, release.prepared.roles, release.prepared
     is_plain = all(isinstance(model, KAnonymity) for model in policy.models)
     heights = {hierarchy.column.name: hierarchy.height for hierarchy in prepared.hierarchies}
+    weights = dict(zip(heights, prepared.weights(policy), strict=True))
     if policy.algorithm == "optimal" and policy.measure == "loss" and len(prepared.hierarchies) > 1:
         for name, labels in sorted((release.labels or {}).items(), key=lambda item: -item[1])[:_COLUMNS]:
-            if labels > 1 and name not in policy.levels:
+            if labels > 1 and name not in policy.levels and any(weights[other] for other in heights if other != name):
                 pinned = replace(policy, levels={**policy.levels, name: str(heights[name])})
                 yield ("--id", name), pinned, "the column is not published; figures of the others"
     if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
@@ -133,5 +134,6 @@ def _tried(release: Release, policy: Policy, options: tuple[str, str], means: st
     loses, lost = quality.values["loss"] or 0.0, release.loss
     if options[0] == "--id":
         place = [hierarchy.column.name for hierarchy in prepared.hierarchies].index(options[1])
-        loses, lost = others_lose(quality.by_column["loss"], place), others_lose(release.losses, place)
+        weights = prepared.weights(policy)
+        loses, lost = (others_lose(one, place, weights) for one in (quality.by_column["loss"], release.losses))
     return Remedy(options, loses, lost, quality.counts.suppressed, means, weakens=options[0] == "--known")

@@ -54,6 +54,12 @@ def test_each_figure_is_what_the_command_then_gives(
     known = [word for name in data if name != "person" for word in ("--qi", name)]
     person = ["--entity", "person"] if "person" in data else []
     assert kanon("init", "t.csv", *known, *person).code == 0
+    if seed % 2:
+        weights = "\n[weights]\n" + "".join(
+            f"{name} = {weight}\n" for name, weight in zip(known[1::2], (3, 0.5), strict=False)
+        )
+        with (in_tmp / "kanon.toml").open("a", encoding="utf-8") as file:
+            file.write(weights)
     first = released(kanon, "--algorithm", "optimal", "--max-suppressed", "0")
     monkeypatch.setattr(remedies, "_LEAST_SECONDS", -1.0)  # what follows prints none
     found = first["remedies"]
