@@ -25,7 +25,7 @@ from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, give
 from kanon_sql.evidence.people import findings_on, source_with_people
 from kanon_sql.models.known_subsets import known_subsets_of
 from kanon_sql.policy.roles import resolve_quasi_identifiers
-from kanon_sql.risks.estimators.subsets import code, require_few, subsets_up_to
+from kanon_sql.risks.estimators.subsets import code, require_countable, subsets_up_to
 from kanon_sql.risks.estimators.tuples import collect
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def known_source(
     findings = findings_on(source, policy, original)
     entity = policy.columns.entity
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
-    require_few(max_columns, len(columns), "--max-columns", " All together: kanon check.")
+    require_countable(max_columns, len(columns), "--max-columns", " All together: kanon check.")
     require_identity(source.engine, source.relation, columns)
     counted, people = source_with_people(source, policy, original)
     person = find_column(entity, counted.columns) if entity is not None else None

@@ -87,7 +87,7 @@ def subsets_up_to(largest: int, width: int) -> list[Places]:
     return [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
 
 
-def require_few(max_columns: int, width: int, option: str, hint: str = "") -> None:
+def require_countable(max_columns: int, width: int, option: str, hint: str = "") -> None:
     """Raise if there are too many subsets to be counted."""
     largest = min(max_columns, width)
     up_to = list(itertools.accumulate(math.comb(width, size) for size in range(1, largest + 1)))

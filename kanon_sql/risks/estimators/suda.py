@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import make_table
 from kanon_sql.errors import UsageError, counted
-from kanon_sql.risks.estimators.subsets import TOGETHER, code, require_few, subsets_up_to, values_of
+from kanon_sql.risks.estimators.subsets import TOGETHER, code, require_countable, subsets_up_to, values_of
 from kanon_sql.risks.estimators.tuples import PERSON, N
 from kanon_sql.sql import build as sql
 
@@ -62,7 +62,7 @@ def suda_scores(tuples: Tuples, max_columns: int, members: int, everybody: int) 
     if width == 1:
         raise UsageError("SUDA scores (--suda) need at least 2 quasi-identifiers. Got 1.")
     largest = min(max_columns, width - 1)
-    require_few(largest, width, "--suda")
+    require_countable(largest, width, "--suda")
     weights = {size: math.prod(range(width - largest, width - size + 1)) for size in range(1, largest + 1)}
     coded = code(tuples)
     found, (scored, highest, total) = _count(coded, weights)
