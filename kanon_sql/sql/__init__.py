@@ -1,1 +1,1 @@
-"""SQL as expressions: files in sql/ are loaded and bound, statements are built and rendered for each dialect."""
+"""SQL as expressions: load and bind the files in sql/, build statements, and render them for each dialect."""

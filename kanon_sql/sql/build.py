@@ -1,17 +1,17 @@
-"""The one place where SQL text becomes an expression and where Python values enter it.
+"""Load SQL text as expressions, and bind Python values to them. No other module does either.
 
-A statement whose clauses are fixed is a file in ``sql/``, or one of several in a file, each of which begins with
-``/* name: what it computes``. One whose clauses grow with the columns is built from sqlglot expressions with the
-helpers below. Names and values become *nodes of the tree*: whatever a table or column is called, it stays an
-identifier, and no text is ever spliced into SQL.
+A statement with fixed clauses is a file in ``sql/``, or one of several in a file, each of which starts with
+``/* name: what it computes``. A statement whose clauses depend on the columns is built from sqlglot expressions with
+the helpers below. Names and values become *nodes of the tree*: an identifier stays an identifier whatever its text,
+and no text is ever spliced into SQL.
 
-What a file leaves open:
+A file can leave open:
 
 - ``$name``: a value, an expression, or a list of them (``SELECT $labels, COUNT(*) AS n FROM rows GROUP BY $labels``).
-  An empty list adds nothing; a clause that has nothing else goes with it.
-- A table, by the name that it has in the file.
-- A step (``name AS (...)`` after WITH, or a subquery ``(...) AS name``): other queries may take its place.
-- A join: it may stand for several of its kind, one for each column.
+  An empty list adds nothing, and removes a clause that has nothing else.
+- A table, by its name in the file.
+- A step (``name AS (...)`` after WITH, or a subquery ``(...) AS name``): other queries can replace it.
+- A join: it can be repeated, for example once per column.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ Given = Value | exp.Expr | list[Any]
 Steps = Sequence[tuple[str, exp.Query]]
 
 _UNKNOWN_TYPES = {"TIMESTAMPTZ_NS", "NULL"}
-"""Types of DuckDB of one word that sqlglot does not read; nor does it read TUPLE(...)."""
+"""Single-word types of DuckDB that sqlglot cannot parse. (It cannot parse TUPLE(...) either.)"""
 
 
 _STATEMENT = re.compile(r"^/\* (\w+): ", re.MULTILINE)
-"""How a statement of several in a file begins."""
+"""The first line of each statement in a file of several."""
 
 
 @cache
 def _script(name: str) -> Mapping[str, str]:
-    """Return the statements of a file that has several, by their names."""
+    """Return the statements of a file that has several, by name."""
     _, *found = _STATEMENT.split((data_directory("sql") / f"{name}.sql").read_text(encoding="utf-8"))
     texts = (f"/* {text.rstrip().removesuffix(';')}" for text in found[1::2])
     return dict(zip(found[::2], texts, strict=True))
 
 
 def text_of(name: str) -> str:
-    """Return the text of a statement: of ``sql/<name>.sql``, or the one of that name in the file of its directory.
+    """Return the text of a statement: ``sql/<name>.sql``, or the statement of that name in a file of several.
 
     ``release/full_domain`` is a file; ``ledger/record`` is the statement ``record`` of ``sql/ledger.sql``.
     """
@@ -69,44 +69,44 @@ def _parsed(name: str, part: str | None) -> exp.Expr:
     parsed = sqlglot.parse_one(text_of(name), read="duckdb")
     parsed.comments = None
     for count in parsed.find_all(exp.Count):
-        count.set("big_int", None)  # else a dialect with two functions would take the other one
+        count.set("big_int", None)  # a dialect with two such functions would use the other one
     for node in parsed.find_all(exp.Identifier, exp.Literal):
-        node.meta.clear()  # its place in the file: a third of the time that a copy takes
+        node.meta.clear()  # its position in the file, which takes a third of the time of a copy
     return parsed
 
 
 class Bindings(TypedDict, total=False):
-    """What a file leaves open, and what is meant."""
+    """Replacements for what a file leaves open."""
 
-    values: Mapping[str, Given]  # what stands for each placeholder ``$name``; every placeholder must be given
-    # for tables that the file names, those that are meant; columns are still qualified by its name
+    values: Mapping[str, Given]  # the value of each placeholder ``$name``; every placeholder needs one
+    # the actual tables, by their names in the file; columns are still qualified by that name
     tables: Mapping[str, exp.Table]
-    # for tables whose columns the file does not qualify, what is meant: a table, or a subquery
+    # the actual table or subquery, for tables whose columns the file does not qualify
     relations: Mapping[str, exp.Expr]
-    steps: Mapping[str, Steps]  # for steps of the file, the queries that take their place, each with its name
-    # for a table that the file joins, all that are joined so, each with its condition
+    steps: Mapping[str, Steps]  # the named queries that replace each step
+    # for each table that the file joins, the relations to join in the same way, each with its condition
     joins: Mapping[str, Sequence[tuple[exp.Expr, exp.Expr]]]
-    names: Mapping[str, str]  # for names in the file, other names
-    part: str  # the step that is wanted, if not the whole statement
+    names: Mapping[str, str]  # new names for names in the file
+    part: str  # return only this step, not the whole statement
 
 
 def statement(name: str, **given: Unpack[Bindings]) -> exp.Expr:
-    """Return the statement of a name (see ``text_of``) with what it leaves open filled in."""
+    """Return the statement of a name (see ``text_of``) with its open parts filled in."""
     values, tables, relations = given.get("values", {}), given.get("tables", {}), given.get("relations", {})
     names = given.get("names", {})
     expression = _parsed(name, given.get("part")).copy()
     if (steps_of_file := expression.args.get("with_")) is not None and any(
         isinstance(value, list) for value in values.values()
     ):
-        steps_of_file.comments = None  # they explain the placeholders, which are gone
-    # 1. What is replaced as a whole needs no values for its placeholders.
+        steps_of_file.comments = None  # they explain placeholders, which are filled in now
+    # 1. Replaced steps need no values for their placeholders.
     replaced = [(_step(expression, own), queries) for own, queries in given.get("steps", {}).items()]
     repeated = [(_join(expression, own), joined) for own, joined in given.get("joins", {}).items()]
     for step, _ in replaced:
         step.set("this", exp.Null())
     for join, _ in repeated:
         join.set("on", exp.Null())
-    # 2. The names and placeholders of the file itself.
+    # 2. Names and placeholders of the file itself.
     for node in list(expression.find_all(exp.Identifier, exp.Table, exp.Placeholder)):
         if isinstance(node, exp.Placeholder):
             _fill(node, values[node.name])
@@ -114,7 +114,7 @@ def statement(name: str, **given: Unpack[Bindings]) -> exp.Expr:
             _rename(node, names)
         elif isinstance(node, exp.Table):
             _replace_table(node, tables, relations)
-    # 3. What was given.
+    # 3. The given expressions.
     for join, joined in repeated:
         _repeat(join, joined)
     for step, queries in replaced:
@@ -146,11 +146,11 @@ def selected(
     columns: Mapping[str, exp.Expr] | None = None,
     part: str | None = None,
 ) -> exp.Expr:
-    """Return the expression that the SELECT of a name calls ``column``.
+    """Return the expression named ``column`` in the SELECT of a statement.
 
-    ``name``: of the statement; ``column``: the name; ``values``: what stands for each placeholder; a sum or
-    difference of numbers becomes one number; ``columns``: what stands for columns of the file; ``part``: the step of
-    the file that has the SELECT, if it is not the last one.
+    ``name``: of the statement; ``column``: the name; ``values``: of the placeholders; a sum or difference of numbers
+    becomes one number; ``columns``: replacements for columns of the file; ``part``: the step of the file that has the
+    SELECT, if it is not the last one.
     """
     given_values, given_columns = values or {}, columns or {}
     found = next(one for one in _parsed(name, part).selects if one.alias == column).copy()  # type: ignore[attr-defined]
@@ -189,7 +189,7 @@ def _replace_table(table: exp.Table, tables: Mapping[str, exp.Table], relations:
 
 
 def _fill(placeholder: exp.Placeholder, given: Given) -> None:
-    """Put a value in the place of a placeholder, or several in the list that it is in."""
+    """Replace a placeholder by a value, or by several in the list that contains it."""
     if not isinstance(given, list):
         placeholder.replace(literal(given))
         return
@@ -204,7 +204,7 @@ def _fill(placeholder: exp.Placeholder, given: Given) -> None:
         else:
             holder.pop()
         return
-    # Of ``expression AS name`` the name is for where it is selected.
+    # The name in ``expression AS name`` is needed only in the SELECT list.
     several = [literal(one) if isinstance(holder, exp.Select) else one.unalias().copy() for one in given]
     filled = [one for item in holder.args[key] for one in (several if item is node else [item])]
     holder.set(key, filled)
@@ -213,7 +213,7 @@ def _fill(placeholder: exp.Placeholder, given: Given) -> None:
 
 
 def _repeat(join: exp.Join, joined: Sequence[tuple[exp.Expr, exp.Expr]]) -> None:
-    """Put joins of relations in the place of the one that a file has."""
+    """Replace a join of a file by joins of relations."""
     if (holder := join.parent) is None:
         raise TypeError("A join is no statement")
     made = [
@@ -224,7 +224,7 @@ def _repeat(join: exp.Join, joined: Sequence[tuple[exp.Expr, exp.Expr]]) -> None
 
 
 def _put(step: exp.Expr, queries: Steps) -> None:
-    """Put queries in the place of a step; without any, it goes."""
+    """Replace a step by queries; remove it if there are none."""
     if not queries:
         step.pop()
         return
@@ -238,17 +238,17 @@ def _put(step: exp.Expr, queries: Steps) -> None:
 
 
 def identifier(name: str) -> exp.Identifier:
-    """Return a name as an identifier, quoted unless it is a plain word: any text is a name and nothing else."""
+    """Return a name as an identifier, quoted unless it is a plain word. Any text becomes a name and nothing else."""
     return exp.Identifier(this=name, quoted=needs_quotes(name))
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
-    """Return a reference to a column, qualified by a table alias where one is given."""
+    """Return a reference to a column, qualified by a table alias if one is given."""
     return exp.Column(this=identifier(name), table=identifier(table) if table else None)
 
 
 def relation(name: str, schema: str | None = None, catalog: str | None = None) -> exp.Table:
-    """Return a table, qualified by its schema and catalog where they are given."""
+    """Return a table, qualified by its schema and catalog if they are given."""
     return exp.Table(
         this=identifier(name),
         db=identifier(schema) if schema else None,
@@ -272,7 +272,7 @@ def literal(value: Value | exp.Expr) -> exp.Expr:
 
 
 def concatenated(*parts: str | exp.Expr, by: str = "") -> exp.Expr:
-    """Return texts one after the other, with a text between them; NULL if one of them is NULL."""
+    """Return the concatenation of texts with a separator; NULL if one of them is NULL."""
     whole, *others = map(literal, parts)
     for part in others:
         for text in (literal(by), part) if by else (part,):
@@ -286,7 +286,7 @@ def named(expression: exp.Expr, name: str) -> exp.Alias:
 
 
 def cast(expression: exp.Expr, data_type: str) -> exp.Cast:
-    """Return ``CAST(expression AS data_type)``; the type is written as DuckDB writes it."""
+    """Return ``CAST(expression AS data_type)``; the type has DuckDB's name."""
     word = data_type.strip('"')
     if word in _UNKNOWN_TYPES:
         named_type = exp.to_identifier(word, quoted=word != data_type)
@@ -300,14 +300,14 @@ def _type(name: str) -> exp.DataType:
 
 
 SAME_TYPE = "same type"
-"""In the place of a family: both sides have the same type, whatever it is."""
+"""Used instead of a family: both sides have the same type, whatever it is."""
 
 
 def same(left: exp.Expr, right: exp.Expr, family: str | None = None) -> exp.Expr:
-    """Return ``left IS NOT DISTINCT FROM right``: equality for which NULL is a value like any other.
+    """Return ``left IS NOT DISTINCT FROM right``: equality in which NULL equals NULL.
 
-    ``left``: one side; ``right``: the other; ``family``: of the types of both sides, or ``SAME_TYPE``, where it is
-    known: some engines need it to do it fast.
+    ``left``: one side; ``right``: the other; ``family``: of the types of both sides, or ``SAME_TYPE``, if known. Some
+    engines need it for a fast comparison.
     """
     equal = exp.NullSafeEQ(this=left, expression=right)
     if family is not None:
@@ -316,7 +316,7 @@ def same(left: exp.Expr, right: exp.Expr, family: str | None = None) -> exp.Expr
 
 
 def float_as_text(number: exp.Expr) -> exp.Cast:
-    """Return a floating-point number as text; every dialect writes it as DuckDB does."""
+    """Return a floating-point number as text, in DuckDB's format in every dialect."""
     text = cast(number, "VARCHAR")
     text.meta["family"] = "float"
     return text
@@ -330,20 +330,20 @@ def rounded(number: exp.Expr) -> exp.Round:
 
 
 def finite(value: exp.Expr, family: str) -> exp.Anonymous:
-    """Return whether a number (of family ``float``) or a date is finite; of NULL, maybe NULL."""
+    """Return whether a number (family ``float``) or a date is finite; it may be NULL for NULL."""
     has_end = exp.Anonymous(this="ISFINITE", expressions=[value])
     has_end.meta["family"] = family
     return has_end
 
 
 def all_of(conditions: Iterable[exp.Expr]) -> exp.Expr:
-    """Return the conjunction of the conditions; of none, TRUE."""
+    """Return the conjunction of the conditions; TRUE if there are none."""
     listed = list(conditions)
     return exp.and_(*listed, copy=False) if listed else exp.true()
 
 
 def double(value: float) -> exp.Expr:
-    """Return a number as a DOUBLE: with an exponent, since one without is a decimal, which rounds."""
+    """Return a number as a DOUBLE. It has an exponent: without one it would be a decimal, which rounds."""
     text = repr(float(value))
     return exp.Literal.number(text if "e" in text else f"{text}e0")
 
@@ -368,7 +368,7 @@ def negated(condition: exp.Expr) -> exp.Expr:
 
 
 def affirmed(condition: exp.Expr) -> exp.Expr:
-    """Return the condition of which ``negated`` made this one."""
+    """Return the condition that ``negated`` turned into this one."""
     if isinstance(condition, exp.LT):
         return exp.GTE(this=condition.this, expression=condition.expression)
     if isinstance(condition, exp.GT):
@@ -378,7 +378,7 @@ def affirmed(condition: exp.Expr) -> exp.Expr:
 
 
 def bound(expression: exp.Expr, parameters: Mapping[str, Any]) -> exp.Expr:
-    """Return an expression with values in the place of those placeholders that are given."""
+    """Return an expression with the given values in place of their placeholders."""
 
     def replaced(node: exp.Expr) -> exp.Expr:
         known = isinstance(node, exp.Placeholder) and node.name in parameters
@@ -393,21 +393,21 @@ def bits(expression: exp.Expr, mask: int) -> exp.Expr:
 
 
 def shifted_left(expression: exp.Expr, places: int) -> exp.Expr:
-    """Return ``expression << places``; without places, the expression itself."""
+    """Return ``expression << places``; the expression itself if ``places`` is 0."""
     if places == 0:
         return expression
     return exp.Paren(this=exp.BitwiseLeftShift(this=expression, expression=literal(places)))
 
 
 def shifted_right(expression: exp.Expr, places: int) -> exp.Expr:
-    """Return ``expression >> places``; without places, the expression itself."""
+    """Return ``expression >> places``; the expression itself if ``places`` is 0."""
     if places == 0:
         return expression
     return exp.Paren(this=exp.BitwiseRightShift(this=expression, expression=literal(places)))
 
 
 def combined(parts: list[exp.Expr]) -> exp.Expr:
-    """Return the parts joined by bitwise OR; of none, 0."""
+    """Return the bitwise OR of the parts; 0 if there are none."""
     if not parts:
         return literal(0)
     whole = parts[0]
@@ -417,18 +417,18 @@ def combined(parts: list[exp.Expr]) -> exp.Expr:
 
 
 def log2(number: exp.Expr) -> exp.Expr:
-    """Return the logarithm to base 2, by natural logarithms, which every dialect has."""
+    """Return the logarithm to base 2, computed from natural logarithms, which every dialect has."""
     return exp.Div(this=exp.Ln(this=number), expression=exp.Ln(this=literal(2.0)))
 
 
 def greatest(values: Sequence[exp.Expr]) -> exp.Expr:
-    """Return the greatest of values that are not NULL, of which there is one at least."""
+    """Return the greatest of at least one value; none may be NULL."""
     first, *others = values
     return exp.Greatest(this=first, expressions=others, ignore_nulls=True) if others else first
 
 
 def least(values: Sequence[exp.Expr]) -> exp.Expr:
-    """Return the least of values that are not NULL, of which there is one at least."""
+    """Return the least of at least one value; none may be NULL."""
     first, *others = values
     return exp.Least(this=first, expressions=others, ignore_nulls=True) if others else first
 
@@ -444,27 +444,27 @@ def select_count(table: exp.Table) -> exp.Select:
 
 
 def select_counts(table: exp.Table, values: Iterable[exp.Expr]) -> exp.Select:
-    """Return the query for the rows of a table (``source``) and, by expression, its values and distinct values."""
+    """Return the query that counts rows of a table (``source``) and values and distinct values of expressions."""
     counts = [count for value in values for count in (exp.Count(this=value), count_distinct(value.copy()))]
     return exp.select(count_rows(), *counts).from_(aliased(table, "source"))
 
 
 def repeated(table: exp.Table, names: Sequence[str], n: str) -> exp.Select:
-    """Return the query of these columns of a table, each row of it as often as its column ``n`` says."""
+    """Return the query for columns of a table that repeats each row ``n`` times; ``n`` is a column."""
     copies = exp.Explode(this=exp.Anonymous(this="RANGE", expressions=[column(n)]))
     rows = exp.select(*map(column, names), named(copies, n)).from_(table.copy())
     return exp.select(*(column(name, "repeated") for name in names)).from_(rows.subquery("repeated"))
 
 
 def qualified(expression: exp.Expr, table: str) -> exp.Expr:
-    """Return an expression, changed, all columns of which are those of a table."""
+    """Qualify all columns of an expression by a table, in place, and return it."""
     for found in list(expression.find_all(exp.Column)):
         found.set("table", identifier(table))
     return expression
 
 
 def as_bytes(text: exp.Expr) -> exp.Expr:
-    """Return a text in UTF-8: its bytes, of which no collation takes two for the same."""
+    """Return the UTF-8 bytes of a text. No collation makes different bytes equal."""
     return exp.Encode(this=text, charset=literal("utf-8"))
 
 
@@ -474,7 +474,7 @@ def count_distinct(expression: exp.Expr) -> exp.Count:
 
 
 def sum_of(expression: exp.Expr) -> exp.Expr:
-    """Return the sum of whole numbers as a BIGINT: kept in a table, a wider type would cost twice the memory."""
+    """Return the sum of whole numbers as a BIGINT: a wider type would double the memory of a stored table."""
     return cast(exp.Sum(this=expression), "BIGINT")
 
 
@@ -490,7 +490,7 @@ def over(
     order: Iterable[str | exp.Expr] = (),
     running: bool = False,
 ) -> exp.Window:
-    """Return ``aggregate OVER (PARTITION BY ... ORDER BY ...)``; a running one is of the rows up to the current one."""
+    """Return ``aggregate OVER (PARTITION BY ... ORDER BY ...)``; a running one covers rows up to the current one."""
 
     def terms(given: Iterable[str | exp.Expr]) -> list[exp.Expr]:
         return [column(term) if isinstance(term, str) else term.copy() for term in given]
@@ -505,7 +505,7 @@ def over(
 
 
 def union_all(queries: Sequence[exp.Query]) -> exp.Query:
-    """Return the rows of all queries, of which there is at least one."""
+    """Return the rows of all queries; there is at least one query."""
     union, *rest = queries
     for query in rest:
         union = exp.union(union, query, distinct=False, copy=False)
@@ -513,7 +513,7 @@ def union_all(queries: Sequence[exp.Query]) -> exp.Query:
 
 
 def union_distinct(queries: Sequence[exp.Select]) -> exp.Query:
-    """Return each row of some queries once, of which there is at least one."""
+    """Return the distinct rows of all queries; there is at least one query."""
     first, *rest = queries
     union: exp.Query = first.distinct()
     for query in rest:
@@ -529,7 +529,7 @@ def values(name: str, columns: Sequence[str], rows: Iterable[Iterable[Value | ex
 
 
 HOLDS = "holds"
-"""In ``meta`` of rows that are written out: the values of the table that they hold, as texts, by column."""
+"""Key in ``meta`` of literal rows: the values of the table that they contain, as texts, by column."""
 
 
 def written_out(
@@ -538,10 +538,10 @@ def written_out(
     types: Sequence[str],
     holds: Mapping[str, frozenset[Value]] | None = None,
 ) -> exp.Select:
-    """Return the query of rows that are written out as texts and read back as their types.
+    """Return a query of literal rows, written as texts and cast to their types.
 
-    ``names``: of the columns; ``rows``: the rows; texts and NULL; ``types``: of the columns, as DuckDB writes them;
-    ``holds``: the values of the table among them, by column.
+    ``names``: of the columns; ``rows``: texts and NULL; ``types``: of the columns, as DuckDB writes them; ``holds``:
+    the values of the table among them, by column.
     """
     if not rows:
         nothing = [named(cast(exp.null(), kind), name) for name, kind in zip(names, types, strict=True)]
@@ -563,8 +563,8 @@ def create_view(
 ) -> exp.Create:
     """Return ``CREATE [OR REPLACE] [TEMPORARY] [SECURE] VIEW name AS query``.
 
-    Nothing that a reader of a secure view adds is evaluated for a row that the view leaves out; each dialect has its
-    own words for it, or none (see ``Capabilities.barrier``).
+    A secure view never evaluates expressions of its readers on rows that it leaves out. Each dialect has its own syntax
+    for it, or none (see ``Capabilities.barrier``).
     """
     said = [exp.TemporaryProperty()] * temporary + [exp.SecureProperty()] * secure
     properties = exp.Properties(expressions=said) if said else None
@@ -588,8 +588,8 @@ _PACKAGE = Path(__file__).parent.parent
 def data_directory(kind: str) -> Path:
     """Return the directory of the shipped files of a kind: ``sql``, ``hierarchies`` or ``standards``.
 
-    In a wheel they lie inside the package (``_data/``); in an editable install, which does not see files that
-    the build moves, they lie where they are edited: at the top of the repository.
+    In a wheel they are inside the package (``_data/``). An editable install does not see files that the build moves, so
+    there they are at the top of the repository.
     """
     installed = _PACKAGE / "_data" / kind
     return installed if installed.is_dir() else _PACKAGE.parent / kind

@@ -1,4 +1,4 @@
-"""Which names need quotes: SQL is read by people, and quotes around every plain word get in their way."""
+"""Decide which names need quotes. People read the SQL, and quotes around every plain word get in their way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
-# Every word that DuckDB 2.0, PostgreSQL 17 or Spark 4 (in ANSI mode) does not take everywhere as a bare name.
+# Every word that DuckDB 2.0, PostgreSQL 17 or Spark 4 (in ANSI mode) does not accept everywhere as a bare name.
 RESERVED = frozenset(
     """
     all analyse analyze and anti any array as asc asof asymmetric at authorization between bigint binary bit
@@ -36,7 +36,7 @@ RESERVED = frozenset(
 
 
 def needs_quotes(name: str) -> bool:
-    """Tell whether a name must be quoted to mean itself in every dialect that we write."""
+    """Return True if a name must be quoted to mean itself in every supported dialect."""
     return name in RESERVED or _PLAIN.fullmatch(name) is None
 
 
@@ -44,20 +44,20 @@ _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def folded(name: str) -> str:
-    """Return a name as SQL compares it: DuckDB regards case of the 26 letters of ASCII only."""
+    """Return a name as SQL compares it: DuckDB ignores the case of the 26 ASCII letters only."""
     return name.translate(_LOWER)
 
 
 def unused_name(wanted: str, taken: Iterable[str]) -> str:
     """Return the wanted name, or the first of ``wanted_2``, ``wanted_3``, ... that is not taken.
 
-    Names are compared as SQL compares them: without regard to case.
+    Names are compared as in SQL: case is ignored.
     """
     return _unused(wanted, {folded(name) for name in taken})
 
 
 def unused_names(wanted: Iterable[str], taken: Iterable[str]) -> list[str]:
-    """Return a name for each of several wanted ones, as ``unused_name`` does; no two are the same."""
+    """Return a different name for each of several wanted ones, as ``unused_name`` does."""
     lowered = {folded(name) for name in taken}
     names = []
     for one in wanted:
@@ -75,6 +75,6 @@ def _unused(wanted: str, lowered: set[str]) -> str:
 
 
 def with_given(by_name: Mapping[str, Any], given: Mapping[str, Any], but: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what is said by name, with what is given instead; without the folded names in ``but``."""
+    """Merge mappings by name; ``given`` overrides ``by_name``. Leave out the folded names in ``but``."""
     gone = {*but, *map(folded, given)}
     return {**{name: own for name, own in by_name.items() if folded(name) not in gone}, **given}

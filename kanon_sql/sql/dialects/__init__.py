@@ -1,7 +1,7 @@
-"""How expressions are rendered for each dialect: what sqlglot cannot know, in tables and small rules.
+"""Render expressions for each dialect: tables and small rules for what sqlglot does not know.
 
-Statements are written once, as DuckDB means them. Where a dialect has no such form, a rule rewrites the tree before
-sqlglot writes it as text, and one statement may become several.
+Statements are written once, with DuckDB's semantics. If a dialect lacks a form, a rule rewrites the tree before sqlglot
+renders it. One statement may become several.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What each dialect has and has not: one row per dialect, so that rules ask for a capability and not for a name.
+"""The capabilities of each dialect, one row per dialect, so that rules check a capability instead of a name.
 
-Where the manuals of the engines say so is listed in docs/dialects.md.
+docs/dialects.md lists the places in the manuals of the engines.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ Barrier = Literal["secure view", "security_barrier", "none"]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a dialect can say."""
+    """The capabilities of a dialect."""
 
-    name: str  # as people and sqlglot write it
-    title: str  # the name of the product
-    temporary: Temporary = "table"  # what stands for a temporary table; plain tables are dropped at the end of a script
-    # how such a table is changed: by UPDATE; by CREATE OR REPLACE that reads what it replaces; or by numbered tables
-    # behind a view
+    name: str  # its name in sqlglot and in options
+    title: str  # the product name
+    temporary: Temporary = "table"  # replaces a temporary table; plain tables are dropped at the end of a script
+    # how such a table is changed: by UPDATE; by CREATE OR REPLACE that reads the table it replaces; or by numbered
+    # tables behind a view
     changes: Changes = "replace"
-    # whether a join on IS NOT DISTINCT FROM is fast as it is, needs a condition before it that can be hashed, or is one
-    # of texts where types are not known
+    # how to make a join on IS NOT DISTINCT FROM fast: leave it as it is, add a hashable condition before it, or compare
+    # texts if types are unknown
     equality: Equality = "as it is"
-    settings: tuple[str, ...] = ()  # statements that a recursive query needs before it
-    time_zone: str = "SET TIME ZONE"  # what the statement that sets the time zone of the session begins with
-    hints: bool = False  # whether common table expressions may be said to be materialized
+    settings: tuple[str, ...] = ()  # statements to run before a recursive query
+    time_zone: str = "SET TIME ZONE"  # the start of the statement that sets the time zone of the session
+    hints: bool = False  # whether common table expressions can be marked as materialized
     filters: bool = False  # whether an aggregate may have FILTER
-    adds_wide: bool = False  # whether whole numbers of 128 bits are added about as fast as those of 64
-    # whether a release may be a view: it reads tables that are called after it, with a dot in their names
+    adds_wide: bool = False  # whether adding 128-bit integers is about as fast as adding 64-bit ones
+    # whether a release may be a view: it reads tables that are named after it, with a dot in their names
     views: bool = False
     # how a view keeps functions and conditions of its readers away from the rows that it leaves out
     barrier: Barrier = "none"
-    quotes: bool = False  # whether every name is quoted, because other words are reserved than those that we know
-    # names of types that sqlglot writes otherwise, by its own names for them
+    quotes: bool = False  # whether to quote every name, because the reserved words are not known
+    # sqlglot's names of types that the dialect names differently
     types: dict[str, str] = field(default_factory=dict)
-    no_types: frozenset[str] = frozenset()  # types that there are not
-    not_in_names: str = ""  # characters that names of columns may not have
+    no_types: frozenset[str] = frozenset()  # types that the dialect lacks
+    not_in_names: str = ""  # characters that column names may not contain
 
 
 _FEW_TYPES = frozenset({"BIT", "TIME", "TIME_NS", "TIMETZ", "INTERVAL", "JSON", "UUID", "VARBINARY", "ARRAY", "LIST"})
-"""Types that are refused where we cannot try what the engine makes of them."""
+"""Types that are refused if their behavior cannot be tested in the engine."""
 _ALL = (
     Capabilities(
         "duckdb",
@@ -104,7 +104,7 @@ CAPABILITIES = {capabilities.name: capabilities for capabilities in _ALL}
 
 
 def require_views(dialect: str) -> None:
-    """Raise unless a release can be a view in a dialect."""
+    """Raise unless a release can be a view in the dialect."""
     capabilities = capabilities_of(dialect)
     if not capabilities.views:
         raise UsageError(
@@ -114,7 +114,7 @@ def require_views(dialect: str) -> None:
 
 
 def require_materialized_views(dialect: str) -> None:
-    """Raise unless a dialect has materialized views: a plain view in their place would read rows that it leaves out."""
+    """Raise unless the dialect has materialized views: a plain view instead would read rows that it leaves out."""
     capabilities = capabilities_of(dialect)
     if capabilities.name != "postgres":
         raise UsageError(
@@ -124,7 +124,7 @@ def require_materialized_views(dialect: str) -> None:
 
 
 def capabilities_of(dialect: str) -> Capabilities:
-    """Return what a dialect can say."""
+    """Return the capabilities of a dialect."""
     if dialect not in CAPABILITIES:
         raise UsageError(f"There is no dialect {dialect!r}. There are: {', '.join(CAPABILITIES)}.")
     return CAPABILITIES[dialect]

@@ -1,7 +1,8 @@
-"""Conditions, aggregates and orders, as each dialect has them.
+"""Conditions, aggregates and orders for each dialect.
 
-Equality for which NULL is a value, where engines can use it, and EXISTS where it may stand; sums of the largest values,
-and queries that name each aggregate once; and the order of a release's rows: a hash, which each engine calls otherwise.
+Covers null-safe equality in a form that engines can hash; EXISTS, moved to where it is allowed; sums of the largest
+values; queries that name each aggregate once; and the order of a release's rows, a hash with a different name in each
+engine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kanon_sql.sql.dialects.capabilities import Capabilities
 
 
-# A value of each family of types, as a text or number that every type of the family takes.
+# For each family of types, a text or number that every type of the family accepts.
 _SOME: dict[str, exp.Expr] = {
     "integer": exp.Literal.number(0),
     "decimal": exp.Literal.number(0),
@@ -33,12 +34,12 @@ _SOME: dict[str, exp.Expr] = {
 
 
 def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a null-safe equality in a form that the engine can hash, where it cannot hash the plain one.
+    """Return a null-safe equality in a form that the engine can hash, if it cannot hash the plain one.
 
-    PostgreSQL compares every row with every other on IS NOT DISTINCT FROM alone. A condition that follows from it and
-    can be hashed goes before it: both sides equal with something in the place of NULL. It also takes what it says for
-    so rare that it expects no rows where several columns are joined, and then compares all of them with all others;
-    that both sides are NULL or none is, it takes for an even chance.
+    PostgreSQL compares every pair of rows if IS NOT DISTINCT FROM is the only condition. So a hashable condition that
+    follows from it goes first: both sides are equal after a constant replaces NULL. PostgreSQL also estimates IS NOT
+    DISTINCT FROM as so rare that it expects no rows from a join on several columns, and then compares all pairs. It
+    estimates the condition that both sides or neither are NULL at one half.
     """
     if capabilities.equality == "as it is" or not isinstance(node, exp.NullSafeEQ):
         return node
@@ -46,7 +47,7 @@ def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     if family not in _SOME and capabilities.equality == "by text":
         texts = [exp.Anonymous(this="TO_JSON_STRING", expressions=[side]) for side in (left, right)]
         return exp.EQ(this=texts[0], expression=texts[1])
-    if family == sql.SAME_TYPE:  # arrays of PostgreSQL are equal where NULLs are
+    if family == sql.SAME_TYPE:  # PostgreSQL arrays are equal if they have NULLs in the same places
         return exp.EQ(this=exp.Array(expressions=[left]), expression=exp.Array(expressions=[right]))
     if family not in _SOME:
         return node
@@ -55,12 +56,12 @@ def null_safe(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
         nulls = [exp.paren(side.is_(exp.null())) for side in (left, right)]
         alike: exp.Expr = exp.EQ(this=nulls[0], expression=nulls[1])
     else:
-        alike = exp.NullSafeEQ(this=left, expression=right)  # without its family, or it would be rewritten again
+        alike = exp.NullSafeEQ(this=left, expression=right)  # has no family, so is not rewritten again
     return exp.and_(exp.EQ(this=sides[0], expression=sides[1]), alike, copy=False)
 
 
 def without_filter(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return an aggregate over what a CASE lets through, where aggregates have no FILTER."""
+    """Return an aggregate over a CASE if the dialect has no FILTER."""
     if capabilities.filters or not isinstance(node, exp.Filter):
         return node
     aggregate: exp.Expr = node.this.copy()
@@ -77,7 +78,7 @@ def without_filter(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def condition_moved(node: exp.Expr) -> exp.Expr:
-    """Move FILTER (WHERE NOT EXISTS ...) of a single aggregate to WHERE: only DuckDB has EXISTS in a SELECT list."""
+    """Move FILTER (WHERE NOT EXISTS ...) of a single aggregate to WHERE: only DuckDB allows EXISTS in a SELECT list."""
     if not isinstance(node, exp.Select):
         return node
     aggregates = [item for item in node.selects if item.find(exp.AggFunc)]
@@ -94,9 +95,9 @@ _LARGEST = "kanon_largest"
 
 
 def sum_of_largest(number: exp.Expr, how_many: int) -> exp.Expr:
-    """Return the sum of the largest so many numbers of a group, as an aggregate; of all where there are fewer.
+    """Return an aggregate for the sum of the ``how_many`` largest numbers of a group, or of all if there are fewer.
 
-    Without it they would have to be ranked in a step before, which sorts every group.
+    Without it, a step before would have to rank the numbers, which sorts every group.
 
     ``number``: never NULL; ``how_many``: at least 1.
     """
@@ -104,12 +105,12 @@ def sum_of_largest(number: exp.Expr, how_many: int) -> exp.Expr:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Tell whether a node is an aggregate as a whole, with its filter."""
+    """Return True if a node is a whole aggregate, including its filter."""
     return isinstance(node, exp.AggFunc | exp.Filter) or (isinstance(node, exp.Anonymous) and node.name == _LARGEST)
 
 
 def summed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return what sums the largest numbers in a dialect where a node stands for that."""
+    """Return the dialect's sum of the largest numbers if a node stands for one."""
     if not isinstance(node, exp.Anonymous) or node.name != _LARGEST:
         return node
     number, how_many = node.expressions
@@ -141,11 +142,11 @@ def _names(*names: str) -> list[exp.Identifier]:
 
 
 def each_once(query: exp.Select, groups: Sequence[str]) -> exp.Select:
-    """Return a query of groups that names each of its aggregates once, under those that are made from them.
+    """Return a grouped query that names each of its aggregates once, in a query below the expressions that use them.
 
-    Bounds repeat them many times, and to read a statement takes as long as to count a small table.
+    Bounds repeat aggregates many times, and parsing a statement takes as long as counting a small table.
 
-    ``query``: selects columns that it is grouped by, and what is made from aggregates; it becomes part of the answer;
+    ``query``: selects the columns that it is grouped by, and expressions of aggregates; it becomes part of the result;
     ``groups``: the names of these columns.
     """
     found: dict[str, exp.Alias] = {}
@@ -170,7 +171,7 @@ def each_once(query: exp.Select, groups: Sequence[str]) -> exp.Select:
 
 
 def _is_same(value: exp.Expr, groups: Sequence[str]) -> bool:
-    """Tell whether a value is the same in all rows of a group."""
+    """Return True if a value is the same in all rows of a group."""
     return isinstance(value, exp.Literal) or (isinstance(value, exp.Column) and value.name in groups)
 
 
@@ -178,14 +179,14 @@ _SHUFFLE = "kanon_shuffle"
 
 
 def shuffled(columns: Sequence[exp.Expr], seed: int, *, plain: bool = False) -> exp.Expr:
-    """Return what to order a release by, so that its rows stand in an order that says nothing.
+    """Return the ORDER BY expression of a release, which gives its rows an order that reveals nothing.
 
-    The order is a hash of what is published and of the seed, and of nothing else: neither the order of the source nor
-    any value that is not in the release can be learned from it, and the same release comes in the same order however
-    many threads made it. Rows that are equal in all columns stand side by side.
+    The order is a hash of the published columns and the seed, and of nothing else. It reveals neither the order of the
+    source nor an unpublished value, and the same release has the same order with any number of threads. Rows that are
+    equal in all columns are adjacent.
 
-    ``columns``: what is published; ``seed``: of the order; ``plain``: whether all of them are numbers, texts, dates or
-    truth values, which every engine can hash as they are.
+    ``columns``: the published columns; ``seed``: of the order; ``plain``: whether all of them are numbers, texts, dates
+    or truth values, which every engine can hash directly.
     """
     hashed = exp.Anonymous(this=_SHUFFLE, expressions=[*columns, sql.literal(seed)])
     hashed.meta["plain"] = plain
@@ -193,7 +194,7 @@ def shuffled(columns: Sequence[exp.Expr], seed: int, *, plain: bool = False) -> 
 
 
 def ordered(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return the hash of a dialect where a node stands for one."""
+    """Return the dialect's hash if a node stands for one."""
     if not isinstance(node, exp.Anonymous) or node.name != _SHUFFLE:
         return node
     *columns, seed = node.expressions
@@ -201,7 +202,7 @@ def ordered(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
         row = exp.Anonymous(this="ROW", expressions=columns)
         if node.meta.get("plain"):
             return exp.Anonymous(this="HASH_RECORD_EXTENDED", expressions=[row, seed])
-        # As text: what hashes a row refuses columns of types without a hash, such as json.
+        # As text: the row hash refuses types without a hash, such as json.
         return exp.Anonymous(this="HASHTEXTEXTENDED", expressions=[sql.cast(row, "VARCHAR"), seed])
     if capabilities.name == "bigquery":
         text = exp.Anonymous(this="TO_JSON_STRING", expressions=[exp.Struct(expressions=node.expressions)])

@@ -1,4 +1,4 @@
-"""From an expression to the text of a dialect: the rules in their order, then sqlglot."""
+"""Render expressions as text: apply the rules in order, then sqlglot."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
 
 NATIVE = "native"
-"""In ``meta`` of a statement: the dialect that it was written for, and is valid in."""
+"""Key in ``meta`` of a statement: the dialect in which it was written and is valid."""
 
 
 def rendered(statement: exp.Expr, dialect: str, *, pretty: bool = False) -> list[str]:
-    """Return the texts of a statement in a dialect, to be run one after the other; the last one returns its rows.
+    """Return the texts of a statement in a dialect, to be run in order; the last one returns its rows.
 
-    ``statement``: as DuckDB means it; ``dialect``: one of ``DIALECTS``; ``pretty``: whether people are to read it.
+    ``statement``: with DuckDB's semantics; ``dialect``: one of ``DIALECTS``; ``pretty``: whether to format it for
+    people.
     """
     capabilities = capabilities_of(dialect)
     return [
@@ -53,12 +54,12 @@ def rendered(statement: exp.Expr, dialect: str, *, pretty: bool = False) -> list
 
 
 def script(statements: Iterable[exp.Expr], dialect: str) -> str:
-    """Return statements as people read and run them: each on lines of its own, with its semicolon."""
+    """Return statements as a formatted script: each on its own lines, with a semicolon."""
     return "\n\n".join(f"{text};" for statement in statements for text in rendered(statement, dialect, pretty=True))
 
 
 def clean_up(statements: Iterable[exp.Expr], dialect: str) -> list[str]:
-    """Return what removes the tables that statements leave behind where there are no temporary ones."""
+    """Return the statements that drop tables left behind in a dialect without temporary tables."""
     capabilities = capabilities_of(dialect)
     made: dict[str, list[exp.Expr]] = {}
     for statement in statements:
@@ -67,7 +68,7 @@ def clean_up(statements: Iterable[exp.Expr], dialect: str) -> list[str]:
 
 
 def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
-    """Return the text of an expression in a dialect; of a statement, ``rendered`` knows whether it is one there."""
+    """Return an expression as text in a dialect. For statements use ``rendered``, which can return several."""
     capabilities = capabilities_of(dialect)
     if dialect == "duckdb":
         kinds = set(map(type, expression.walk()))
@@ -90,11 +91,11 @@ def render(expression: exp.Expr, dialect: str, *, pretty: bool = False) -> str:
 
 
 _CHANGED = {exp.GroupConcat, exp.BitwiseLeftShift}
-"""Nodes of our statements that sqlglot changes as it writes them for DuckDB; without one no copy is made for that."""
+"""Node types that sqlglot changes in place when it renders for DuckDB; a statement without them needs no copy."""
 
 
 def _require_portable(expression: exp.Expr, capabilities: Capabilities) -> None:
-    """Raise if an expression has what only DuckDB has: sqlglot would pass it on as it is, or as something else."""
+    """Raise if an expression uses a DuckDB-only feature: sqlglot would pass it on unchanged, or as something else."""
     if expression.meta.get(NATIVE) == capabilities.name:
         return
     for node in expression.find_all(exp.Anonymous, *_ONLY_DUCKDB):
@@ -112,7 +113,7 @@ _EVERYWHERE = {
     "current_schema",
     "current_database",
 }
-"""Functions that sqlglot has no node for, and that are called so in every dialect or are rewritten."""
+"""Functions without a sqlglot node that have the same name in every dialect or are rewritten."""
 
 
 def _for_duckdb(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
@@ -120,14 +121,14 @@ def _for_duckdb(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def _hinted(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a step of a query: kept in between where that may be said, since it is read twice."""
+    """Return a step of a query, marked as materialized if the dialect allows it, since it is read twice."""
     if isinstance(node, exp.CTE):
         hint = node.args.get("materialized")
         node.set("materialized", (hint is not None or None) if capabilities.hints else None)
     return node
 
 
-# One after the other, since what a rule puts in the place of a node is for the rules after it.
+# In this order: the output of a rule is the input of the rules after it.
 _RULES = (
     secured,
     _hinted,

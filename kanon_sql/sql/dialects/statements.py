@@ -1,4 +1,4 @@
-"""One statement as DuckDB has it, as the statements that another dialect needs for it."""
+"""Translate a DuckDB statement to the statements that another dialect needs for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Made = exp.Expr | str
 
 
 def statements_of(statement: exp.Expr, capabilities: Capabilities) -> list[Made]:
-    """Return the statements of a dialect that do what a statement of DuckDB does."""
+    """Return the statements of a dialect that do what a DuckDB statement does."""
     if capabilities.name == "duckdb":
         return [statement]
     if isinstance(statement, exp.Update) and capabilities.changes != "update" and "columns" in statement.meta:
@@ -37,7 +37,7 @@ def _time_zone(statement: exp.Set, capabilities: Capabilities) -> str:
 
 
 def left_behind(statement: exp.Expr, capabilities: Capabilities) -> dict[str, list[exp.Expr]]:
-    """Return what drops the tables that a statement makes and that do not go away by themselves, by what they are."""
+    """Return the statements that drop the lasting tables and views a statement makes, by kind."""
     if isinstance(statement, exp.Update) and capabilities.changes == "numbered" and "columns" in statement.meta:
         table = statement.this
         return {table.name: [sql.drop(table, "VIEW"), sql.drop(numbered(table, assigned_number(statement)))]}
@@ -47,7 +47,7 @@ def left_behind(statement: exp.Expr, capabilities: Capabilities) -> dict[str, li
 
 
 def secured(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return the statement that makes a secure view, in the words of the dialect; sqlglot leaves them out."""
+    """Return the statement that makes a secure view, in the syntax of the dialect; sqlglot omits that part."""
     if not isinstance(node, exp.Create) or not is_secure(node):
         return node
     if capabilities.barrier == "secure view":
@@ -70,14 +70,14 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.DPipe: "||",
 }
 _NO_FUNCTIONS = (exp.Case, exp.Cast, exp.Coalesce, exp.Connector, exp.Exists, exp.If)
-"""Nodes that sqlglot counts among functions, and that DuckDB does not look up."""
+"""Nodes that sqlglot classes as functions, but DuckDB does not look up."""
 
 
 def _qualify_functions(query: exp.Expr) -> None:
-    """Name the schema of DuckDB's own functions and operators in each call of one.
+    """Qualify each call of a DuckDB function or operator by its schema.
 
-    DuckDB looks up the functions of a view each time that it is read: of a bare name, it would take a macro that a
-    reader made, and so count classes as the reader likes.
+    DuckDB looks up the functions of a view each time that it is read. A bare name could resolve to a macro of the
+    reader, who could then count classes as they like.
     """
     for node in reversed(list(query.find_all(exp.Func, *_OPERATORS))):
         if isinstance(node, _NO_FUNCTIONS):
@@ -91,7 +91,7 @@ def _qualify_functions(query: exp.Expr) -> None:
 
 
 def is_secure(node: exp.Expr) -> bool:
-    """Tell whether a statement makes a secure view."""
+    """Return True if a statement makes a secure view."""
     properties = node.args.get("properties")
     return properties is not None and any(isinstance(each, exp.SecureProperty) for each in properties.expressions)
 
@@ -102,10 +102,10 @@ def _is_temporary(statement: exp.Create) -> bool:
 
 
 def _table(statement: exp.Create, capabilities: Capabilities) -> list[Made]:
-    """Return the statements that make a temporary table of a query, or what stands for one."""
+    """Return the statements that make a temporary table from a query, or the dialect's replacement for one."""
     table, query = statement.this, statement.expression
     if capabilities.temporary == "cached view":
-        # A view is computed again at every use unless it is kept.
+        # Each use of a view computes it again unless it is cached.
         view = sql.create_view(table.copy(), query.copy(), temporary=True, replace=True)
         return [view, exp.Cache(this=table.copy())]
     if capabilities.temporary == "table":
@@ -119,14 +119,14 @@ def _table(statement: exp.Create, capabilities: Capabilities) -> list[Made]:
 
 
 def _changed(statement: exp.Update, capabilities: Capabilities) -> list[Made]:
-    """Return the statements that make the next table of combinations from the last one, instead of an update."""
+    """Return statements that make the next table of combinations from the last one, instead of an update."""
     table, number, query = statement.this, assigned_number(statement), next_query(statement)
     made = numbered(table, number)
     if capabilities.changes == "replace":
         is_temporary = capabilities.temporary == "table"
         return [sql.create_table(table.copy(), query, temporary=is_temporary, replace=True)]
-    # Each is a table and not a view: a view of a view of a view ... is read through all of them, and where each step
-    # reads the last one twice, a hundred steps would never end.
+    # Each is a table, not a view: a chain of views is read through to its start, and since each step reads the last one
+    # twice, a hundred steps would never end.
     last: list[Made] = [sql.drop(numbered(table, number - 1))] if number > 1 else []
     view = sql.create_view(table.copy(), exp.select("*").from_(made), temporary=True, replace=True)
     return [sql.drop(made), sql.create_table(made.copy(), query), view, *last]
@@ -144,7 +144,7 @@ def numbered(table: exp.Table, number: int) -> exp.Table:
 
 
 def next_query(statement: exp.Update) -> exp.Select:
-    """Return the query of the rows of a table as they are after a step."""
+    """Return the query of the rows of a table after a step."""
     table, columns = statement.this, statement.meta["columns"]
     (assigned,) = statement.expressions
     step = assigned.this.name

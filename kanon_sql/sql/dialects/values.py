@@ -1,11 +1,11 @@
-"""Names, types and numbers as each dialect writes them, refused where it cannot have them.
+"""Write names, types and numbers for each dialect, or refuse those that it cannot have.
 
-Floating-point numbers as text have the same digits everywhere, written as DuckDB writes them. All engines write the
-shortest decimal that reads back as the same number, but for the point and the exponent: 1.0 is ``1`` in PostgreSQL, and
-12345678.0 is ``1.2345678E7`` in Spark.
+Floating-point numbers as text have the same digits in every dialect, in DuckDB's format. All engines write the shortest
+decimal that reads back as the same number, but they differ in the point and the exponent: 1.0 is ``1`` in PostgreSQL,
+and 12345678.0 is ``1.2345678E7`` in Spark.
 
-Labels of hierarchies are made by rules of numbers, parts of dates and of texts. Where a dialect is not known to write
-the same text as DuckDB, the rule is refused: its rows are written out instead.
+Rules make the labels of hierarchies from numbers, parts of dates and of texts. If a dialect is not known to write the
+same text as DuckDB, the rule is refused, and its rows are written out instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def quoted_name(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a name as a dialect writes it."""
+    """Return a name in the syntax of a dialect."""
     if not isinstance(node, exp.Identifier):
         return node
     name = node.this
@@ -40,7 +40,7 @@ def quoted_name(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 _T = exp.DataType.Type
 
-# Types that only DuckDB has: the narrowest of SQL that hold all their values.
+# DuckDB-only types, and the narrowest SQL types that hold all their values.
 _WIDER: dict[exp.DType, str] = {
     _T.UTINYINT: "SMALLINT",
     _T.USMALLINT: "INT",
@@ -52,11 +52,11 @@ _WIDER: dict[exp.DType, str] = {
     _T.TIMESTAMP_NS: "TIMESTAMP",
 }
 _UNKNOWN = {_T.UINT128, _T.STRUCT, _T.MAP, _T.UNION, _T.BIGNUM, _T.UNKNOWN, _T.USERDEFINED}
-"""Types without a counterpart, or one that depends on the engine's settings."""
+"""Types without a counterpart, or with one that depends on the engine's settings."""
 
 
 def typed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a type of a dialect for one of DuckDB."""
+    """Return the type of a dialect for a DuckDB type."""
     if not isinstance(node, exp.DataType):
         return node
     kind = node.this
@@ -74,7 +74,7 @@ def typed(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def float_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return the text of a number as DuckDB writes it, where a node asks for that."""
+    """Return the text of a number in DuckDB's format if a node asks for it."""
     if not isinstance(node, exp.Cast) or node.meta.get("family") != "float":
         return node
     write = _WRITTEN.get(capabilities.name)
@@ -82,10 +82,10 @@ def float_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def has_a_place(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return whether a number or a date is finite, and the seconds of a date, as a dialect says it."""
+    """Return whether a number or a date is finite, or the seconds of a date, in the syntax of a dialect."""
     if isinstance(node, exp.Anonymous) and node.name.upper() == "ISFINITE":
         (value,) = node.expressions
-        if node.meta.get("family") == "float":  # infinity less infinity is NaN
+        if node.meta.get("family") == "float":  # infinity minus infinity is NaN
             return exp.EQ(this=exp.Sub(this=value, expression=value.copy()), expression=sql.literal(0))
         return node if capabilities.name == "postgres" else value.is_(exp.null()).not_()
     if capabilities.name == "spark" and isinstance(node, exp.Extract) and node.this.name.lower() == "epoch":
@@ -118,7 +118,7 @@ def _postgres(value: exp.Expr) -> exp.Expr:
 
 
 def _spark(value: exp.Expr) -> exp.Expr:
-    """Spark writes an exponent from 1e7 on and below 1e-3: DuckDB from 1e16 on and below 1e-4."""
+    """Spark writes an exponent from 1e7 up and below 1e-3, DuckDB from 1e16 up and below 1e-4."""
     text = sql.cast(value.copy(), "VARCHAR")
     size = exp.Abs(this=value.copy())
     plain_large = exp.and_(
@@ -153,11 +153,11 @@ _ISO = {
     "spark": {"isoyear": "YEAROFWEEK"},
     "databricks": {"isoyear": "YEAROFWEEK"},
 }
-"""What dialects call the weeks of ISO 8601, and the years that they count in, where they have another word."""
+"""Names of the ISO 8601 week and week-numbering year in dialects that have another word for them."""
 
 
 def exact(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a number as a decimal, rounded; NULL where it is none, or has too many digits."""
+    """Return a number as a rounded decimal; NULL if it is not finite or has too many digits."""
     if not isinstance(node, exp.TryCast) or "exact" not in node.meta:
         return node
     digits, places = (int(parameter.name) for parameter in node.to.expressions)
@@ -167,26 +167,26 @@ def exact(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
     number = sql.cast(given.copy(), "DOUBLE") if isinstance(given, exp.Cast) else given.copy()
     small_enough = exp.LT(
         this=exp.Abs(this=number), expression=exp.Literal.number(f"1e{digits - places}")
-    )  # not of NaN, which is not comparable or above all
+    )  # not for NaN, which is not comparable or is above all
     written: exp.Expr = given.copy()
-    if capabilities.name == "postgres":  # whose cast keeps 15 digits
+    if capabilities.name == "postgres":  # its cast keeps 15 digits
         written = sql.cast(written, "VARCHAR")
-    if capabilities.name == "bigquery":  # whose decimals all have 38 places
+    if capabilities.name == "bigquery":  # its decimals always have 38 places
         written = exp.Round(this=sql.cast(written, "DECIMAL"), decimals=sql.literal(places))
     return exp.Case().when(small_enough, exp.Cast(this=written, to=node.to))
 
 
 def number_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return an exact number as text, with the decimal places that it is meant to have."""
+    """Return an exact number as text, with its intended decimal places."""
     if not isinstance(node, exp.Cast) or (places := node.meta.get("places")) is None:
         return node
-    if capabilities.name == "bigquery":  # which leaves out zeros at the end
+    if capabilities.name == "bigquery":  # it omits trailing zeros
         return exp.Anonymous(this="FORMAT", expressions=[exp.Literal.string(f"%.{places}f"), node.this])
     return sql.cast(sql.cast(node.this, f"DECIMAL(38, {places})"), "VARCHAR")
 
 
 def value_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a value as text, if the dialect is known to write it as DuckDB does."""
+    """Return a value as text if the dialect is known to write it as DuckDB does."""
     if isinstance(node, exp.Cast) and (family := node.meta.get("label_of")) is not None:
         known = _WRITTEN if family in {"float", "decimal", "boolean", "date", "timestamp"} else ()
         if family not in {"text", "integer"} and capabilities.name not in known:
@@ -195,7 +195,7 @@ def value_as_text(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def halves_away(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a number rounded with halves away from zero; PostgreSQL rounds them to even numbers."""
+    """Return a number rounded with halves away from zero; PostgreSQL rounds halves to even."""
     if not isinstance(node, exp.Round) or "halves" not in node.meta or capabilities.name != "postgres":
         return node
     whole = exp.Anonymous(this="TRUNC", expressions=[node.this.copy()])
@@ -205,20 +205,20 @@ def halves_away(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
 
 
 def in_postgres_pattern(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return what looks for a pattern in PostgreSQL, which has other words for the end of a text and for a part."""
+    """Return a pattern match in PostgreSQL's syntax, which differs for the end of a text and for a substring."""
     if capabilities.name != "postgres" or not isinstance(node, exp.RegexpReplace | exp.RegexpLike | exp.RegexpExtract):
         return node
     if isinstance(node.expression, exp.Literal):
         pattern = re.sub(r"\\x\{([0-9A-F]{4})\}", r"\\u\1", node.expression.name)
         node.set("expression", sql.literal(re.sub(r"\\z$", r"\\Z", pattern)))
-    if isinstance(node, exp.RegexpExtract):  # of the first group; what is put in its place is not gone through again
+    if isinstance(node, exp.RegexpExtract):  # of the first group; the replacement is not traversed again
         text = node.this.transform(in_postgres_pattern, capabilities)
         return exp.Anonymous(this="SUBSTRING", expressions=[text, node.expression])
     return node
 
 
 def part_of_date(node: exp.Expr, capabilities: Capabilities) -> exp.Expr:
-    """Return a date as text, or a part of one, in the words of a dialect."""
+    """Return a date as text, or a part of one, in the syntax of a dialect."""
     if isinstance(node, exp.TimeToStr) and (parts := _DATE_PARTS.get(node.args["format"].name)) is not None:
         return _written_date(node.this, parts)
     if not isinstance(node, exp.Extract):
@@ -234,7 +234,7 @@ def _written_date(date: exp.Expr, parts: tuple[tuple[str, int], ...]) -> exp.Exp
         text = sql.cast(number, "VARCHAR")
         zeros = sql.literal("0")
         padded = exp.Pad(this=text, expression=sql.literal(digits), fill_pattern=zeros, is_left=True)
-        if word == "YEAR":  # which would be cut to its first four digits
+        if word == "YEAR":  # padding would cut it to its first four digits
             short = exp.LT(this=number.copy(), expression=sql.literal(1000))
             texts.append(exp.Case().when(short, padded).else_(text.copy()))
         else:
