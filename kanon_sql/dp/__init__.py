@@ -1,4 +1,4 @@
-"""Differentially private answers, and releases: noisy numbers with a budget, where no row needs to be published.
+"""Differentially private answers and releases: noisy numbers with a budget; no row needs to be published.
 
     import kanon_sql as kanon
 

@@ -1,8 +1,8 @@
-"""What answers cost together, and the budget of a table: sequential composition, and parallel composition over groups.
+"""Total cost of answers, and the budget of a table: sequential composition, and parallel composition over groups.
 
-A row is in one group of a column at most. So of the answers that are each about one group of a column, a row pays for
-those of its own group alone, and they cost together what the dearest group does (McSherry 2009, theorem 4); answers
-about all rows, and those about groups of different columns, add up (Dwork & Roth 2014, theorem 3.16).
+A row is in at most one group of a column. So if each answer is about one group of a column, a row pays only for the
+answers about its own group, and together they cost as much as the most expensive group (McSherry 2009, theorem 4).
+Answers about all rows, and answers about groups of different columns, add up (Dwork & Roth 2014, theorem 3.16).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Number = Decimal | int | float | str
 
 
 def exact_decimal(value: Number, what: str) -> Decimal:
-    """Return a number as it is written; ``what`` is its name in messages."""
+    """Return the exact decimal of a number; ``what`` is its name in messages."""
     try:
         found = Decimal(str(value).strip())
     except InvalidOperation:
@@ -33,17 +33,17 @@ def exact_decimal(value: Number, what: str) -> Decimal:
 
 
 def without_zeros(number: Decimal) -> str:
-    """Return a number for people, without zeros at its end."""
+    """Format a number without trailing zeros."""
     return f"{number.normalize():f}"
 
 
 def short_probability(number: Decimal) -> str:
-    """Return a probability near 0 for people."""
+    """Format a probability near 0."""
     return f"{number.normalize():.3g}" if number else "0"
 
 
 ZERO = Decimal(0)
-_DIGITS = 20  # after the point, as the tables of the budget keep them
+_DIGITS = 20  # decimal places in the tables of the budget
 _LARGEST = Decimal(10**9)
 _PRECISION = 60
 _EXACT = Context(prec=4 * _PRECISION)
@@ -52,19 +52,19 @@ _LEAST = Decimal(1).scaleb(-_DIGITS)
 
 @dataclass(frozen=True)
 class Charge:
-    """What an answer costs each person it is about."""
+    """The cost of an answer for each person it is about."""
 
-    question: str  # in words
+    question: str  # a description of the question
     epsilon: Decimal
     delta: Decimal = ZERO
-    # the column and the value of the rows that it is about, if those have no person in common with others
+    # the column and value of a group of rows, if people in it have no rows outside it
     group: tuple[str, str] | None = None
-    entity: str | None = None  # the column that names the people that it protects; None if each row is a person
+    entity: str | None = None  # the column of the people that the answer protects; None if each row is a person
 
 
 @dataclass(frozen=True)
 class Spent:
-    """A charge that was written down: its number in the database, and when, in UTC."""
+    """A recorded charge: its number in the database, and its time in UTC."""
 
     number: int
     at: datetime
@@ -72,7 +72,7 @@ class Spent:
 
 
 def composed(charges: Iterable[Charge]) -> tuple[Decimal, Decimal]:
-    """Return the epsilon and the delta that charges cost together."""
+    """Return the total epsilon and delta of charges."""
     charges = list(charges)
     return _composed((each.group, each.epsilon) for each in charges), _composed(
         (each.group, each.delta) for each in charges
@@ -112,7 +112,7 @@ def delta_of(value: Number) -> Decimal:
 
 def _number(value: Number, what: str) -> Decimal:
     found = exact_decimal(value, what)
-    # Not normalize(): that rounds to 28 digits first, and a number that is too small to nothing.
+    # normalize() will not do: it rounds to 28 digits first, and a number that is too small to 0.
     if abs(found.adjusted()) > _PRECISION or found != found.quantize(_LEAST, context=_EXACT):
         raise UsageError(f"{what} has {_DIGITS} digits after the point at most.")
     return found
@@ -120,7 +120,7 @@ def _number(value: Number, what: str) -> Decimal:
 
 @dataclass(frozen=True)
 class Limits:
-    """What all answers may cost together, and the people that they protect; None leaves what was set before."""
+    """The limits for all answers together, and the people that they protect; None keeps the earlier setting."""
 
     epsilon: Decimal
     delta: Decimal | None = None
@@ -129,13 +129,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget:
-    """The budget of a table as it is.
+    """The current budget of a table.
 
     Attributes:
-        epsilon: the most that all answers may cost together.
-        delta: the probability with which their bounds may fail together.
-        entity: the column that names the people that all answers protect; None if each row is a person.
-        spent: the charges, in their order.
+        epsilon: the most that all answers together may cost.
+        delta: the probability that their bounds may fail, for all answers together.
+        entity: the column of the people that all answers protect; None if each row is a person.
+        spent: the charges, in order.
     """
 
     table: str
@@ -146,11 +146,11 @@ class Budget:
 
     @property
     def composed(self) -> tuple[Decimal, Decimal]:
-        """What was spent in all: epsilon and delta."""
+        """The epsilon and delta spent in total."""
         return composed(each.charge for each in self.spent)
 
     def summary(self) -> dict[str, object]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return the budget as plain values, as ``--format json`` prints it."""
         epsilon, delta = self.composed
         return {
             "table": self.table,

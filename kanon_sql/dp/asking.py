@@ -1,10 +1,10 @@
-"""``ask``: from a table and a question to an answer with noise.
+"""``ask``: answer a question about a table with noise.
 
-1. Open the table, for writing where its database keeps the budget.
-2. Say all that can be said against the question; find the noise.
-3. Spend: written and committed, before anything of the table decides an answer.
-4. Compute the exact numbers in SQL, where the table is.
-5. Add the noise, here; the exact numbers are forgotten.
+1. Open the table, for writing if its database keeps the budget.
+2. Reject a wrong question; find the noise.
+3. Spend: write and commit the charge before any data of the table affects an answer.
+4. Compute the exact numbers in SQL, in the database of the table.
+5. Add the noise in Python; the exact numbers are discarded.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ def ask(
     budget: str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
 ) -> Answer:
-    """Return the answer to a question about a table, with noise; the budget of the table pays for it.
+    """Answer a question about a table with noise, and charge it to the budget of the table.
 
     Args:
         source: path of a DuckDB or data file, a DuckDB connection, or a warehouse, as for ``anonymize``.
-        table: the table in a database; None where there is one only.
+        table: the table in a database; None if it has only one.
         question: a ``Count``, ``Sum``, ``Mean``, ``Histogram``, ``Quantile`` or ``MostFrequent``.
-        budget: the DuckDB file that keeps the budget, where the database of the table cannot.
-        resources: what may be taken of the machine.
+        budget: the DuckDB file that keeps the budget, if the database of the table cannot.
+        resources: the resource limits.
 
     Raises:
-        BudgetError: the table has no budget, or not so much left; the table was not read.
+        BudgetError: the table has no budget, or too little of it remains; the table was not read.
         UsageError: a column or a setting is wrong.
         SourceError: the table cannot be read, the budget cannot be written, or OpenDP is not installed.
     """
@@ -74,14 +74,14 @@ def ask_sql(
     budget: str | os.PathLike[str] | None = None,
     dialect: str | None = None,
 ) -> str:
-    """Return the SQL that ``ask`` would run on the table for the exact numbers; nothing is asked and nothing is spent.
+    """Return the SQL that ``ask`` would run for the exact numbers. It runs no query and spends nothing.
 
     Args:
         source: as for ``ask``.
         table: the table in a database.
         question: the question.
-        budget: as for ``ask``; it says which people the answer would protect, if the question does not.
-        dialect: of the SQL; by default, that of where the table is.
+        budget: as for ``ask``; it names the protected people if the question does not.
+        dialect: of the SQL; by default, the dialect of the table's database.
 
     Raises:
         UsageError: a column or a setting is wrong.
@@ -104,21 +104,21 @@ def set_budget(
     count: Count = "people",
     budget: str | os.PathLike[str] | None = None,
 ) -> Budget:
-    """Set what all answers about a table may cost together; what was spent stays spent.
+    """Set the limits for all answers about a table. Earlier charges still count.
 
     Args:
         source: as for ``ask``.
         table: the table in a database.
-        epsilon: what all answers may cost.
-        delta: with which probability the bound may fail, for all answers together; if not given, what it was, or 0.
-        entity: the column that names the people that all answers protect; if not given, what it was, or each row.
-        count: what is protected: "people", for which a table with several rows of one person needs an entity; or
-            "rows", also where several are of one person.
+        epsilon: the most that all answers together may cost.
+        delta: the probability that the bound may fail, for all answers together; by default the earlier value, or 0.
+        entity: the column of the people that all answers protect; by default the earlier one, or each row.
+        count: what is protected: "people", which needs an entity if a person has several rows in the table; or "rows",
+            even if a person has several.
         budget: as for ``ask``.
 
     Raises:
-        UsageError: they are no limits, no budget can be kept, or several rows are of one person.
-        SourceError: it cannot be written.
+        UsageError: a limit is invalid, no budget can be kept, or a person has several rows.
+        SourceError: the budget cannot be written.
     """
     limits = limits_of(epsilon, delta, entity)
     opened = open_budgeted(source, table, budget)
@@ -132,7 +132,7 @@ def read_budget(
     *,
     budget: str | os.PathLike[str] | None = None,
 ) -> Budget:
-    """Return the budget of a table, with what was spent.
+    """Return the budget of a table, with its charges.
 
     Args:
         source: as for ``ask``.
@@ -140,8 +140,8 @@ def read_budget(
         budget: as for ``ask``.
 
     Raises:
-        BudgetError: none was set.
-        SourceError: it cannot be read.
+        BudgetError: the table has no budget.
+        SourceError: the budget cannot be read.
     """
     opened = waited(lambda: open_source(source, table))
     with opened.engine:
@@ -156,7 +156,7 @@ def budget_sql(
     budget: str | os.PathLike[str] | None = None,
     dialect: str = "duckdb",
 ) -> str:
-    """Return the SQL that ``set_budget`` would run, or without limits, ``read_budget``; nothing is changed."""
+    """Return the SQL that ``set_budget`` (or, without limits, ``read_budget``) would run. It changes nothing."""
     opened = open_source(source, table)
     with opened.engine, closing(open_budgets(opened, budget)) as budgets:
         named = None if limits is None else _resolved(opened, limits)
@@ -181,7 +181,7 @@ def set_in(
 
 
 def _require_one_row_each(opened: Source, entity: str | None) -> None:
-    """Raise where a budget of rows would protect each row of a person, and not the person."""
+    """Raise if a budget of rows would protect single rows of a person instead of the person."""
     found = people_are_counted(opened, Policy(columns=NamedColumns(entity=entity)))
     if people := refused_of(found):
         raise UsageError(
@@ -211,7 +211,7 @@ def open_budgeted(
     budget: str | os.PathLike[str] | None,
     resources: Resources | None = None,
 ) -> Source:
-    """Return a table, open for writing where its database keeps the budget; others may have the file for a while."""
+    """Open a table, for writing if its database keeps the budget; wait if another process has the file."""
     is_file = isinstance(source, str | Path) and not is_warehouse(source) and Path(source).is_file()
     writable = budget is None and is_file and is_database(Path(source))
     return waited(lambda: open_source(source, table, writable=writable, resources=resources))
@@ -221,7 +221,7 @@ def answered(opened: Source, question: Question, kept_in: str | os.PathLike[str]
     opendp()
     with closing(open_budgets(opened, kept_in)) as budgets:
         budget = budgets.read()
-        # 2. Say all that can be said against the question; find the noise.
+        # 2. Reject a wrong question; find the noise.
         question = question.protecting(None if budget is None else budget.entity)
         queried = queried_rows(opened, question)
         query = question.query(queried)
@@ -234,7 +234,7 @@ def answered(opened: Source, question: Question, kept_in: str | os.PathLike[str]
 
 
 def _entity_of(opened: Source, kept_in: str | os.PathLike[str] | None) -> str | None:
-    """Return the column of the people that the budget of a table protects, if there is one that names it."""
+    """Return the column of the people that the budget of a table protects, or None."""
     if kept_in is None and not keeps_budget(opened):
         return None
     with closing(open_budgets(opened, kept_in)) as budgets:

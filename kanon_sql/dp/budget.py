@@ -1,11 +1,11 @@
-"""The budget of a table: what may be spent on it, and what was; kept in schema ``kanon`` beside the table.
+"""The budget of a table: its limits and charges, kept in schema ``kanon`` beside the table.
 
-A charge is written, and committed, before anything of the table decides an answer. So an answer that a crash swallowed
-has cost what it would have cost, and nothing gives it back. A charge locks the row of the budget first:
-of two who do so at once, one waits, or fails and begins again with what the other one wrote before its eyes.
+A charge is written and committed before any data of the table affects an answer. So an answer that is lost in a crash
+keeps its full cost, and no charge is ever returned. A charge first locks the row of the budget: of two concurrent
+charges, one waits, or fails and retries after reading the other's write.
 
-Where nothing can be kept beside the table (a data file, Spark), a DuckDB file that the person names keeps the budget.
-What has a budget is one table, under one name, whose columns have types that its owner gave them.
+If nothing can be kept beside the table (a data file, Spark), a DuckDB file given by the user keeps the budget. A budget
+belongs to one table under one name, whose column types were declared by its owner.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 def require_table(source: Source) -> None:
-    """Raise unless a source is a table, or a file that says the types of its columns.
+    """Raise unless a source is a table, or a file that declares its column types.
 
-    A view would have a budget of its own; types that are guessed from values could change with one row.
+    A view would have a budget of its own, and types inferred from values could change with one row.
     """
     if source.file is not None or isinstance(source.address, ObjectAddress):
         _require_types(source)
@@ -62,7 +62,7 @@ def require_table(source: Source) -> None:
 
 
 def _require_types(source: Source) -> None:
-    """Raise unless files say the types of their columns: one value more could make numbers of a column texts."""
+    """Raise unless files declare their column types: otherwise one more value could turn numbers into texts."""
     called = {
         (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper()
         for statement in source.setup
@@ -76,7 +76,7 @@ def _require_types(source: Source) -> None:
 
 
 def _require_current(source: Source) -> None:
-    """Raise unless a table is in the database that the connection uses: one of two names would have another budget."""
+    """Raise unless a table is in the connection's current database: a second name would have a second budget."""
     if not source.relation.catalog:
         return
     query = exp.select(exp.Anonymous(this="current_database"))
@@ -86,7 +86,7 @@ def _require_current(source: Source) -> None:
 
 
 def _require_lasting(source: Source) -> None:
-    """Raise where a temporary table or view stands before the table of its name, which would pay for other rows."""
+    """Raise if a temporary table or view hides the table of its name, which would pay for other rows."""
     if source.relation.db:
         return
     listed = source.engine.rows(sql.statement("catalog/tables"), "find the table")
@@ -97,30 +97,30 @@ def _require_lasting(source: Source) -> None:
 
 _KEY = ("place", "source_schema", "source_name")
 _PAUSE = 0.05
-_ATTEMPTS = 40  # to write where another one writes too
+_ATTEMPTS = 40  # attempts to write while another process writes
 
 
 @dataclass
 class Budgets:
-    """Where the budget of one table is kept."""
+    """The storage of the budget of one table."""
 
     keeper: DuckDBEngine | Warehouse
-    # the place, the schema and the name that the table has there; the place is "" in its own database
+    # the location, schema and name of the table; the location is "" in its own database
     key: tuple[str, str, str]
     table: str
-    named: tuple[str, ...]  # how the table is named on the command line
-    kept_in: tuple[str, ...] = ()  # the options that name what keeps the budget
-    person: str | None = None  # the column whose name says that it names people, if there is one
-    owned: bool = False  # whether the keeper was opened for this, and is closed with it
+    named: tuple[str, ...]  # the table as named on the command line
+    kept_in: tuple[str, ...] = ()  # the options that name the file with the budget
+    person: str | None = None  # a column that identifies people by its name, if any
+    owned: bool = False  # whether the keeper was opened for this, and must be closed with it
 
     @property
     def setting(self) -> str:
-        """The command that sets a first budget, for messages; it protects people where a column names them."""
+        """The command that sets a first budget, for messages; it protects people if a column identifies them."""
         protected = () if self.person is None else ("--entity", self.person)
         return command_line("dp budget", self.named, *self.kept_in, "--epsilon", "1", *protected)
 
     def read(self) -> Budget | None:
-        """Return the budget as it is; None if none was set."""
+        """Return the current budget; None if none was set."""
         if self.keeper.kind_of(sql.relation("dp_budgets", SCHEMA)) is None:
             return None
         try:
@@ -143,7 +143,7 @@ class Budgets:
             ) from None
 
     def set(self, limits: Limits) -> Budget:
-        """Set what may be spent on the table; return the budget. What was spent stays spent."""
+        """Set the limits of the table and return the budget. Earlier charges still count."""
 
         def write() -> None:
             before = self.read()
@@ -159,9 +159,9 @@ class Budgets:
         return self._require()
 
     def charge(self, charge: Charge) -> Budget:
-        """Spend a charge, before the table is queried; return the budget as it is then.
+        """Spend a charge before the table is queried, and return the new budget.
 
-        Where this fails, nothing was spent.
+        If this fails, nothing was spent.
         """
 
         def write() -> None:
@@ -219,7 +219,7 @@ class Budgets:
         )
 
     def _written(self, write: Callable[[], None]) -> None:
-        """Run in a transaction of its own; begin again where another one wrote at the same time."""
+        """Run in a separate transaction; retry if another process wrote at the same time."""
         for attempt in range(_ATTEMPTS):
             try:
                 with self.keeper.transaction():
@@ -238,9 +238,9 @@ class Budgets:
 
 
 def open_budgets(source: Source, kept_in: str | os.PathLike[str] | None, *, make: bool = False) -> Budgets:
-    """Return where the budget of a table is kept: a DuckDB file (``kept_in``), or the database of the table itself.
+    """Return the storage of a table's budget: a DuckDB file (``kept_in``), or the database of the table itself.
 
-    A DuckDB file of the table must be open for writing then. ``make`` makes the file that keeps the budget.
+    In the second case, a DuckDB file must be open for writing. ``make`` creates the file that keeps the budget.
     """
     require_table(source)
     schema, name = folded(source.relation.db or source.engine.current_schema()), folded(source.relation.name)
@@ -260,7 +260,7 @@ def open_budgets(source: Source, kept_in: str | os.PathLike[str] | None, *, make
         raise UsageError(f"{source.name} has a budget in its own database: leave --budget out.")
     if not make and not kept_in.exists():
         raise SourceError(f"{kept_in} does not exist: it is made when a budget is set (--epsilon).")
-    if not is_database(kept_in):  # DuckDB opens a data file as a database in memory, and forgets what was spent
+    if not is_database(kept_in):  # DuckDB opens a data file as an in-memory database, and would lose the charges
         raise UsageError(f"{kept_in} is no DuckDB file: a budget is kept in one, such as budget.duckdb.")
     keeper = waited(lambda: DuckDBEngine.from_file(kept_in, writable=True))
     key = (_place(source), schema if source.in_warehouse or source.database is not None else "", name)
@@ -287,7 +287,7 @@ def keeps_budget(source: Source) -> bool:
 
 
 def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
-    """Return the database of a table, if it can keep a budget: all or nothing of what is written at once."""
+    """Return the database of a table if it can keep a budget, which needs atomic writes."""
     if source.in_warehouse:
         return source.holder if source.engine.all_or_nothing else None
     if source.file is not None or source.frame_kind is not None or source.address is not None:
@@ -296,7 +296,7 @@ def _own_keeper(source: Source) -> DuckDBEngine | Warehouse | None:
 
 
 def _named(source: Source) -> tuple[str, ...]:
-    """Return how a table is named on the command line."""
+    """Return a table as named on the command line."""
     if source.file is not None:
         return (str(source.file),)
     schema = f"{source.relation.db}." if source.relation.db else ""
@@ -304,7 +304,7 @@ def _named(source: Source) -> tuple[str, ...]:
 
 
 def _place(source: Source) -> str:
-    """Return the database or the file of a table, by which its budget is found again."""
+    """Return the database or file of a table, which is the key of its budget."""
     if source.warehouse is not None:
         return source.warehouse.place
     if source.address is not None:

@@ -1,13 +1,13 @@
-"""Conditions on single rows (``--where``), in SQL: which rows a question is about.
+"""Conditions on single rows (``--where``), in SQL: they select the rows of a question.
 
-What a person comes or goes with must be that person's rows alone. So a condition has no subquery, no aggregate, no
+Adding or removing a person may change the rows of that person alone. So a condition has no subquery, no aggregate, no
 window and no function: it compares columns with values and with each other, and joins comparisons by AND, OR and NOT.
-It cannot fail at a value of the table either, since an error would tell of that value without being paid for.
+It also cannot fail at a value of the table, since an error would reveal that value for free.
 
-Both sides of a comparison are cast to one family of types. DuckDB makes a whole number a DECIMAL(38, 30) where it is
-compared with 1.000000000000000000000000000000, and stops at the first value that has no room there: ``--where "age = 30
-AND salary > 1.000..."`` would tell, by an error and for nothing, whether there is such a row. Constants that have no
-room are as bad: they fail only where a row comes to them.
+Both sides of a comparison are cast to one family of types. DuckDB makes a whole number a DECIMAL(38, 30) if it is
+compared with 1.000000000000000000000000000000, and stops at the first value that does not fit: ``--where "age = 30 AND
+salary > 1.000..."`` would reveal, by an error and for free, whether such a row exists. Constants that do not fit are as
+bad: they fail only if there is a row to compare.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
 
 SOURCE = "source"
-"""The name that the table has in the statements of this package."""
+"""Name of the table in the statements of this package."""
 MOST_EXPONENT = 290
-"""Of what a person gives: beyond, engines have 0, infinity or an error, and the error only where there are rows."""
+"""Largest exponent of a given number. Beyond it, engines have 0, infinity or an error, and the error only if there are
+rows.
+"""
 _LARGEST = 2**127 - 1
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _NANOSECONDS = "TIMESTAMP_NS"  # from 1677 to 2262
-_NO_SIGN = "UHUGEINT"  # the one type of whole numbers that not all others have a common type with
+_NO_SIGN = "UHUGEINT"  # the only whole-number type without a common type with all others
 
 _KNOWN = {"this", "expression", "expressions", "low", "high", "table", "is_string", "to", "quoted"}
 _MOMENTS = {"date": "DATE", "timestamp": "TIMESTAMP"}
@@ -51,10 +53,10 @@ _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, 
 
 
 def condition(text: str, columns: Sequence[Column], table: str) -> exp.Expr:
-    """Return a condition on rows, built again from the parts that are known.
+    """Parse a condition on rows, and rebuild it from known parts only.
 
     Raises:
-        UsageError: it is no condition, looks at more than one row, could fail at a value, or names no column.
+        UsageError: it is not a condition, reads more than one row, could fail at a value, or names no column.
     """
     try:
         parsed = sqlglot.parse_one(text, read="duckdb", into=exp.Condition)
@@ -108,7 +110,7 @@ class _Condition:
         """Return one side of a comparison, and the families of types that it can be compared with."""
         if wanted is not None and isinstance(node, exp.Literal) and node.is_string and len(wanted) == 1:
             (family,) = wanted
-            if (kind := _MOMENTS.get(family)) is not None:  # DATE need not be written where a date is meant
+            if (kind := _MOMENTS.get(family)) is not None:  # DATE may be left out before a date
                 return _moment(node.this, kind), wanted
         found, families = self._value(node)
         if wanted is not None and not families & wanted:
@@ -140,7 +142,7 @@ class _Condition:
         raise _unknown()
 
     def _alike(self, sides: list[exp.Expr]) -> list[exp.Expr]:
-        """Return the sides of a comparison, of one family of types: comparing them cannot fail."""
+        """Return the sides of a comparison cast to one family of types, so that comparing them cannot fail."""
         named = {column.name: column for column in self.columns}
         constants = [side for side in sides if not isinstance(side, exp.Column)]
         found = [named[side.name] for side in sides if isinstance(side, exp.Column)]
@@ -171,7 +173,7 @@ class _Condition:
 
 
 def _number(constant: exp.Expr) -> int | Decimal | None:
-    """Return a number that a person wrote; None for a text."""
+    """Return a number literal; None for a text."""
     literal = constant.this if isinstance(constant, exp.Neg) else constant
     if not isinstance(literal, exp.Literal) or literal.is_string:
         return None
@@ -196,7 +198,7 @@ def _moment(text: str, kind: str) -> exp.Expr:
 
 
 def _require_known(node: exp.Expr) -> None:
-    """Raise where a node has more than what is built of it again, so that nothing of a condition is lost."""
+    """Raise if a node has parts that are not rebuilt, so that no part of a condition is lost."""
     if any(value and name not in _KNOWN for name, value in node.args.items()):
         raise _unknown()
 

@@ -1,9 +1,8 @@
-"""Exact aggregates in SQL over the rows of a question, to which a person contributes a bounded amount.
+"""Exact aggregates in SQL over the rows of a question; the contribution of each person is bounded.
 
-Values become whole numbers of a step first, cut to their bounds, so that every sum is exact and no order of the rows
-changes it: sums of floating-point numbers have no sensitivity that could be relied on (Casacuberta et al. 2022).
-What a person contributes depends on the rows of that person alone: never on how many others there are, nor on the
-order of the rows, nor on chance.
+Values first become whole numbers of steps, clamped to their bounds. So every sum is exact and independent of the order
+of rows: sums of floating-point numbers have no reliable sensitivity (Casacuberta et al. 2022). The contribution of a
+person depends on the rows of that person alone: never on the number of other people, the order of rows, or chance.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ Unit = Literal["rows", "people"]
 
 @dataclass(frozen=True)
 class QueriedRows:
-    """A table as a question sees it."""
+    """The rows of a table that a question is about."""
 
     relation: exp.Table
     name: str
     columns: tuple[Column, ...]
-    person: Column | None  # the column that names people; None if each row is a person of its own
-    most_rows: int  # how many rows of a person count
+    person: Column | None  # the column of the people; None if each row is a person
+    most_rows: int  # the number of rows of a person that count
     conditions: tuple[exp.Expr, ...]
-    group: tuple[str, str] | None  # the column and the value of its rows, if they are a group
+    group: tuple[str, str] | None  # the column and value of its rows, if they are a group
 
     def column(self, name: str) -> Column:
         (found,) = resolve_columns([name], self.columns, self.name)
@@ -48,7 +47,7 @@ class QueriedRows:
 
     @property
     def unit(self) -> Unit:
-        """What is counted: people if each of them counts once."""
+        """The unit of the count: people if each of them counts once."""
         return "people" if self.person is not None and self.most_rows == 1 else "rows"
 
     @property
@@ -59,7 +58,7 @@ class QueriedRows:
         return sql.column(self.person.name, SOURCE)
 
     def rows(self, *expressions: exp.Expr, there: Column | None = None) -> exp.Select:
-        """Return the query of named expressions over the rows of ``source``; a row without ``there`` does not count."""
+        """Return the query of named expressions over the rows of ``source``, without those where ``there`` is NULL."""
         conditions = list(self.conditions)
         if there is not None:
             conditions.append(sql.negated(exp.Is(this=sql.column(there.name, SOURCE), expression=exp.null())))
@@ -67,14 +66,14 @@ class QueriedRows:
         return query.where(*(each.copy() for each in conditions)) if conditions else query
 
 
-_WHOLE = "DECIMAL(38, 0)"  # sums of whole numbers, which no table is too long for
-_STEPS = 9  # digits to which values that are not whole are taken: steps in the larger bound
-_LARGEST = 2**53  # whole numbers up to here are exact as floating-point numbers
+_WHOLE = "DECIMAL(38, 0)"  # sums of whole numbers: no table is long enough to overflow it
+_STEPS = 9  # digits kept of values that are not whole: steps in the larger bound
+_LARGEST = 2**53  # whole numbers up to this are exact as floating-point numbers
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds that values are cut to, in steps of a value."""
+    """The bounds that values are clamped to, in steps."""
 
     low: int
     high: int
@@ -86,7 +85,7 @@ class Bounds:
 
     @property
     def farthest(self) -> int:
-        """The most that a value within the bounds is away from 0, in steps."""
+        """The largest distance from 0 of a value within the bounds, in steps."""
         return max(abs(self.low), abs(self.high))
 
     def value(self, steps: float | Decimal) -> Decimal:
@@ -96,9 +95,9 @@ class Bounds:
 def bounds_in_steps(
     bounds: tuple[Decimal, Decimal], column: Column, step: Decimal | None = None, *, means: bool = False
 ) -> Bounds:
-    """Return bounds in steps: of whole numbers the step is 1, of others the larger bound has a thousand million.
+    """Return bounds in steps: of 1 for whole numbers, and of a thousand-millionth of the larger bound for others.
 
-    ``means`` says that means of the values are rounded to steps too: 1 is too coarse for those of whole numbers.
+    ``means`` means that means of the values are rounded to steps too, for which 1 is too coarse.
     """
     low, high = bounds
     if column.family not in NUMBERS:
@@ -116,7 +115,7 @@ def bounds_in_steps(
 
 
 def in_steps(column: Column, bounds: Bounds) -> exp.Expr:
-    """Return the expression of a value in steps, cut to its bounds; of a number that is none, the upper bound."""
+    """Return the expression of a value in steps, clamped to its bounds; NaN becomes the upper bound."""
     value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
     low, high = (double_of(bounds.value(bound)) for bound in (bounds.low, bounds.high))
     cut = sql.least([sql.greatest([value, low]), high])
@@ -127,7 +126,7 @@ def in_steps(column: Column, bounds: Bounds) -> exp.Expr:
 
 
 def row_count(queried: QueriedRows) -> exp.Query:
-    """Return the query of the number of rows, of which a person has ``most_rows`` at most."""
+    """Return the query of the number of rows, at most ``most_rows`` of each person."""
     if queried.person is None:
         return queried.rows(sql.named(sql.count_rows(), "n"))
     people = queried.rows(sql.named(sql.count_rows(), "n")).group_by(queried.owner)
@@ -136,7 +135,10 @@ def row_count(queried: QueriedRows) -> exp.Query:
 
 
 def total_steps(queried: QueriedRows, column: Column, bounds: Bounds) -> exp.Query:
-    """Return the query of the sum of a column in steps; a person with too many rows counts with the mean of them."""
+    """Return the query of the sum of a column in steps.
+
+    A person with more than ``most_rows`` rows contributes ``most_rows`` times their mean.
+    """
     if queried.person is None:
         steps = queried.rows(sql.named(in_steps(column, bounds), "steps"), there=column)
         return exp.select(sql.named(_total(sql.column("steps", "cut")), "total")).from_(steps.subquery("cut"))
@@ -170,11 +172,11 @@ def sides_of_mean(queried: QueriedRows, column: Column, bounds: Bounds) -> exp.Q
 def counts_of_keys(
     queried: QueriedRows, key: exp.Expr, wanted: Sequence[str] | None = None, there: Column | None = None
 ) -> exp.Query:
-    """Return the query of the number of rows by key, of which a person has ``most_rows`` at most in all keys together.
+    """Return the query of the number of rows by key; a person has at most ``most_rows`` in all keys together.
 
-    Which rows of a person count is chosen by a digest of the person and the key: it depends on nothing else. Rows with
-    keys that are not ``wanted`` are counted together, under NULL; None is all keys. A row without ``there`` does not
-    count.
+    A digest of the person and the key chooses the rows of a person that count; the choice depends on nothing else. Rows
+    with keys that are not ``wanted`` are counted together, under NULL; None means all keys. Rows where ``there`` is
+    NULL do not count.
     """
     rows = queried.rows(
         sql.named(key, "key"), *([] if queried.person is None else [sql.named(queried.owner, "person")]), there=there
@@ -199,7 +201,7 @@ def counts_of_keys(
 
 
 def _people(queried: QueriedRows, column: Column, bounds: Bounds, offset: int) -> exp.Select:
-    """Return the query of the rows ``n`` and the sum ``total`` of each person, of values less an offset, in steps."""
+    """Return the query of each person's number of rows ``n`` and sum ``total`` of values less an offset, in steps."""
     steps = in_steps(column, bounds)
     if offset:
         steps = exp.Sub(this=steps, expression=sql.literal(offset))
@@ -210,7 +212,7 @@ def _people(queried: QueriedRows, column: Column, bounds: Bounds, offset: int) -
 
 
 def _of_most_rows(most_rows: int) -> exp.Expr:
-    """Return what a person contributes: the sum of the rows, or so many times their mean where there are more."""
+    """Return the contribution of a person: the sum of the rows, or ``most_rows`` times their mean if there are more."""
     n, total = sql.column("n", "people"), sql.column("total", "people")
     mean = exp.Div(
         this=exp.Mul(this=sql.cast(total.copy(), "DOUBLE"), expression=double_of(Decimal(most_rows))),
@@ -221,7 +223,7 @@ def _of_most_rows(most_rows: int) -> exp.Expr:
 
 
 def _rounded(value: exp.Expr) -> exp.Expr:
-    """Return the nearest whole number, halves up: ROUND means different things to different engines."""
+    """Return the nearest whole number, halves up: ROUND differs between engines."""
     return exp.Floor(this=exp.Add(this=value, expression=double_of(Decimal("0.5"))))
 
 

@@ -1,9 +1,9 @@
-"""The mechanisms, all of them OpenDP's, and the exact laws of their noise, which say how far an answer is off.
+"""OpenDP's mechanisms, and the exact distributions of their noise, which give the accuracy of an answer.
 
 No number of this module comes from floating-point noise, from ``random()`` of an engine or from Python's ``random``.
-A textbook sampler of doubles can be undone from the low bits of what it returns (Mironov 2012); here an answer is a
-whole number of steps, the noise is a whole number too, and what is spent is what OpenDP's privacy map says of the very
-measurement that was made, at the sensitivity that the SQL keeps to.
+A textbook sampler of doubles can be undone from the low bits of its output (Mironov 2012). Here an answer is a whole
+number of steps and so is the noise. The charge is the value of OpenDP's privacy map for the very measurement that was
+made, at the sensitivity that the SQL guarantees.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _SUMMED = 10_000.0  # the widest discrete Gaussian that is summed term by term; above it, it is normal to nine digits
-_TERMS = 12  # standard deviations after which no term counts
+_TERMS = 12  # standard deviations after which terms are negligible
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class DiscreteLaplace:
 class DiscreteGaussian:
     """P(x) is proportional to e^(-x^2 / (2 scale^2)) on the whole numbers (Canonne, Kamath & Steinke 2020).
 
-    The scale is in the units of the number; it is nearly the standard deviation.
+    The scale is in the units of the number; it is close to the standard deviation.
     """
 
     scale: float
@@ -92,27 +92,27 @@ CHOICE = "exponential mechanism (permute and flip)"
 Law = DiscreteLaplace | DiscreteGaussian
 Noise = Literal["laplace", "gaussian"]
 
-_LARGEST = 2**62  # numbers are cut to this size: they stay within 64 bits, and no two come further apart by it
+_LARGEST = 2**62  # numbers are clamped to this size: they stay within 64 bits, and clamping moves no two further apart
 _LARGEST_THRESHOLD = 2**50
 
 
 def opendp() -> ModuleType:
-    """Return OpenDP, with what is in use here switched on."""
+    """Import OpenDP and enable the features used here."""
     try:
         from opendp import prelude
     except ImportError:
         raise SourceError(
             "Differential privacy needs OpenDP, which is not here: pip install 'kanon-sql[dp]'."
         ) from None
-    prelude.enable_features("contrib")  # "contrib": proven by people and not yet by a machine; all noise of OpenDP is
+    prelude.enable_features("contrib")  # "contrib": proven by people, not yet by a machine, as all noise of OpenDP
     return prelude
 
 
 def law_of(noise: Noise, change: int, epsilon: Decimal, delta: Decimal) -> Law:
-    """Return the narrowest law of noise that keeps (epsilon, delta).
+    """Return the narrowest noise distribution that satisfies (epsilon, delta).
 
-    ``change`` is by how much the numbers of an answer can change together when one person comes or goes: the sum of the
-    changes, which the root of the sum of their squares, that Gaussian noise is made for, does not exceed.
+    ``change`` is the most by which the numbers of an answer can change together when one person is added or removed:
+    the sum of the changes. Gaussian noise is calibrated to the root of the sum of their squares, which is never larger.
     """
     _require_size(change)
     if noise == "laplace":
@@ -141,12 +141,12 @@ def with_noise(numbers: Sequence[int], law: Law) -> list[int]:
 def above_threshold(
     counts: Mapping[str, int], contribution: int, epsilon: Decimal, delta: Decimal
 ) -> tuple[dict[str, int], DiscreteLaplace, int]:
-    """Return the counts of those keys whose noisy count is above a threshold, the law, and the least count above it.
+    """Return the keys with noisy counts above a threshold, the noise law, and the least count above the threshold.
 
-    Keys that few people have are left out, so that no key shows by its presence that a person is there, but for a
+    Rare keys are left out: the presence of a key does not reveal that a person is in the table, except with a
     probability of at most delta (Rogers 2023, "A Unifying Privacy Analysis Framework for Unknown Domain Algorithms").
 
-    ``contribution`` is how many keys a person can be in, by how much all counts can change together, and one of them.
+    ``contribution`` bounds how many keys a person can be in, the change of all counts together, and the change of one.
     """
     dp = opendp()
     space = (
@@ -173,25 +173,25 @@ def above_threshold(
             f"Delta {delta:f} is too small for a threshold at epsilon {epsilon:f}: give the keys (--keys)."
         )
     threshold = contribution + bisect_left(range(contribution, _LARGEST_THRESHOLD), x=True, key=keeps)
-    # OpenDP reads a text to its first NUL: two keys that differ behind it would be one there, with the count of either.
+    # OpenDP reads a text up to its first NUL: keys that differ after it would be merged, with the count of either.
     key_of = {key.encode().hex(): key for key in counts}
-    # OpenDP keeps what reaches the threshold, but counts for delta what lies above it (opendp/opendp#2922): one more.
+    # OpenDP keeps counts that reach the threshold, but its delta is for counts above it (opendp/opendp#2922): add one.
     threshold += 1
     kept = measurement(scale, threshold)({name: min(_LARGEST, counts[key]) for name, key in key_of.items()})
     return {key_of[name]: count for name, count in kept.items()}, DiscreteLaplace(scale), threshold
 
 
 def choose(scores: Sequence[int], sensitivity: int, epsilon: Decimal, *, monotone: bool = False) -> int:
-    """Return the place of one of the best scores, by the exponential mechanism in its permute-and-flip form.
+    """Return the index of one of the best scores, by the exponential mechanism in its permute-and-flip form.
 
     It is as private as the classic form (McSherry & Talwar 2007) and never worse (McKenna & Sheldon 2020): with a
-    probability of at least 1 - p, what it takes is less than the best by at most ``choice_bound(...)``.
+    probability of at least 1 - p, the chosen score is below the best by at most ``choice_bound(...)``.
 
     Args:
-        scores: of the candidates; there is at least one.
-        sensitivity: by how much each of them can change when one person comes or goes.
+        scores: of the candidates; at least one.
+        sensitivity: the most by which each score can change when one person is added or removed.
         epsilon: the most that may be spent.
-        monotone: whether all scores change in the same direction then, so that half the noise will do.
+        monotone: whether all scores then change in the same direction, so that half the noise is enough.
     """
     _require_size(sensitivity)
     dp = opendp()
@@ -214,7 +214,7 @@ def choice_scale(sensitivity: int, epsilon: Decimal, *, monotone: bool = False) 
 
 
 def choice_bound(candidates: int, scale: float, share: float) -> float:
-    """Return how much less than the best a choice can score, with a probability of at least ``share``.
+    """Return how far the chosen score can be below the best, with a probability of at least ``share``.
 
     ``scale * ln(candidates / (1 - share))`` (Dwork & Roth 2014, theorem 3.11).
     """
@@ -222,13 +222,13 @@ def choice_bound(candidates: int, scale: float, share: float) -> float:
 
 
 def _require_size(change: int, largest: int = _LARGEST) -> None:
-    """Raise where one person changes an answer by more than there is room for."""
+    """Raise if one person can change an answer by more than the number type can hold."""
     if change > largest:
         raise UsageError("One person would change the answer by more than 2^62: give less max_rows, or other bounds.")
 
 
 def _down(number: Decimal) -> float:
-    """Return the largest floating-point number that is not above a number: what may be spent is not rounded up."""
+    """Return the largest floating-point number not above a number: limits are never rounded up."""
     nearest = float(number)
     return nearest if Fraction(nearest) <= Fraction(number) else math.nextafter(nearest, -math.inf)
 
@@ -246,7 +246,7 @@ def _gaussian(scale: float) -> Any:  # noqa: ANN401 - a measurement of OpenDP
 
 
 def _least_scale(spent: Callable[[float], float], scale: float, epsilon: float) -> float:
-    """Return the first scale from one on whose cost, as OpenDP rounds it up, is not above epsilon."""
+    """Return the first scale, starting from ``scale``, whose cost as rounded up by OpenDP is not above epsilon."""
     step = math.ulp(scale)
     while spent(scale) > epsilon:
         scale += step

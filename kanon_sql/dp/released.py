@@ -1,7 +1,7 @@
-"""A differentially private release: what may be said of it, and the ways to publish it.
+"""A differentially private release: its public facts, and the functions that publish it.
 
-What is exact about the table or about the sample is kept to itself: how many rows there were, how many were sampled or
-left out, how long it took. What is said can be counted in the release itself.
+Exact facts about the table or the sample stay internal: the number of rows, of sampled and of suppressed rows, and the
+run time. All reported numbers can be counted in the release itself.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ ASSUMPTIONS = (
     "Names and types of columns say nothing about anybody.",
     "Nobody can tell HMAC-SHA256 under a secret key from coins: rows are sampled by it.",
 )
-"""What the promise rests on, and cannot be seen from here."""
+"""Assumptions of the guarantee that kanon cannot check."""
 
 
 @dataclass(frozen=True)
 class PublishedSample:
-    """The sample and how it is published; kept to itself, as much of it is exact.
+    """The sample and its publication; internal, as much of it is exact.
 
-    The ``statement`` made the sample, with placeholders for its key; the release must have what is ``expected``.
+    The ``statement`` made the sample, with placeholders for its key; the release must match ``expected``.
     """
 
     source: Source
@@ -64,14 +64,14 @@ class PublishedSample:
 class DPRelease(Closing):
     """A differentially private release, sampled and paid for, ready to be published.
 
-    It can be published several times: the sample is the same each time, and costs no more. It holds its source open
-    until ``close``, or the end of a ``with`` block.
+    It can be published several times: the sample stays the same and costs no more. It keeps its source open until
+    ``close``, or the end of a ``with`` block.
 
     Attributes:
-        parameters: of SafePub: k, and the epsilon and delta of what is published at the levels.
+        parameters: of SafePub: k, and the epsilon and delta of publishing at the levels.
         levels: the level of each column.
-        epsilon_search: spent to choose them; 0 if they were given.
-        smallest_class: rows of the smallest class.
+        epsilon_search: spent to choose the levels; 0 if they were given.
+        smallest_class: number of rows of the smallest class.
     """
 
     parameters: SafePubParameters
@@ -84,44 +84,44 @@ class DPRelease(Closing):
 
     @property
     def epsilon(self) -> Decimal:
-        """All that is spent: by the choice of levels and by the release at these."""
+        """The total epsilon: of the choice of levels and of the release at these."""
         return self.parameters.epsilon + self.epsilon_search
 
     @property
     def delta(self) -> Decimal:
-        """All that is spent: the choice of levels costs no delta."""
+        """The total delta: the choice of levels costs no delta."""
         return self.parameters.delta
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the promise rests on."""
+        """The assumptions of the guarantee."""
         return ASSUMPTIONS
 
     def to_table(self, name: str, *, replace: bool = False) -> Published:
-        """Make the release a table in the database of its source.
+        """Write the release to a table in the database of its source.
 
         Args:
             name: of the table.
-            replace: whether something of that name may be replaced.
+            replace: whether to replace an existing object of that name.
 
         Raises:
             UsageError: the source is in no database, or the name is taken.
-            VerificationError: the output is not what it should be; it was taken back.
+            VerificationError: the output was wrong; it was removed.
         """
         return self.publish(Destination(into=name, replace=replace))
 
     def to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> Published:
-        """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that holds nothing else.
+        """Write the release to a Parquet, CSV or JSON file, or to a DuckDB file that contains nothing else.
 
         Raises:
-            UsageError: the suffix is not known, or the file exists.
+            UsageError: the suffix is unknown, or the file exists.
             SourceError: the file cannot be written.
-            VerificationError: the output is not what it should be; it was taken back.
+            VerificationError: the output was wrong; it was removed.
         """
         return self.publish(Destination(out=Path(path), replace=replace))
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
-        """Return the release as a pandas data frame with an index of its own."""
+        """Return the release as a pandas data frame with a new index."""
         return self._frame("pandas")
 
     def to_polars(self) -> Any:  # noqa: ANN401 - a polars.DataFrame, which may not be installed
@@ -133,10 +133,10 @@ class DPRelease(Closing):
         return self._frame("arrow")
 
     def publish(self, destination: Destination) -> Published:
-        """Put the release where a destination says.
+        """Write the release to a destination.
 
         Raises:
-            UsageError: it says nothing, or what no such release can be.
+            UsageError: the destination is empty, or not possible for such a release.
         """
         require_destination(destination)
         drawn = self._drawn
@@ -144,11 +144,11 @@ class DPRelease(Closing):
         return _quietly(lambda: put(drawn.source, drawn.publication, drawn.expected, where))
 
     def sql(self, destination: Destination | None = None) -> str:
-        """Return the script that makes a release like this one: with a key of its own, so of another sample."""
+        """Return the script that makes a similar release: it has its own key, and so another sample."""
         return sample_script(self._drawn, destination or Destination())
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
-        """Return what may be said of the release as plain values: what ``--format json`` prints."""
+        """Return the public facts of the release as plain values, as ``--format json`` prints them."""
         parameters, source = self.parameters, self._drawn.source
         return {
             "mechanism": "SafePub",
@@ -170,7 +170,7 @@ class DPRelease(Closing):
         }
 
     def close(self) -> None:
-        """Let go of the source, and drop the sample."""
+        """Close the source, and drop the sample."""
         self._drawn.source.engine.close()
 
     def _frame(self, kind: str) -> Any:  # noqa: ANN401 - a data frame of that kind
@@ -214,7 +214,7 @@ def sample_script(drawn: PublishedSample, destination: Destination) -> str:
 
 
 def _quietly(publish: Callable[[], Result]) -> Result:
-    """Return what a function returns; what it says of rows that are not as expected is kept back."""
+    """Return the result of a function; drop details about unexpected rows from its errors."""
     try:
         return publish()
     except VerificationError:

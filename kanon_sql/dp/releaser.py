@@ -1,14 +1,14 @@
-"""``release``: from a table to a differentially private release of some of its columns (SafePub).
+"""``release``: make a differentially private release of some columns of a table (SafePub).
 
-1. All that can be known without a row is checked: columns, rules, files, levels, k, epsilon and delta.
-2. What it costs is charged to the budget of the table.
-3. Levels that are not given are chosen by the exponential mechanism, on all rows (``node_choice``).
-4. Rows are sampled (``sampling``); only the columns that are published are copied.
-5. The sample is recoded at the levels, and classes of fewer than k of its rows are left out: by the query that makes
-   every other release, and checked as every other release.
+1. Check everything that needs no row: columns, rules, files, levels, k, epsilon and delta.
+2. Charge the cost to the budget of the table.
+3. If no levels are given, choose them by the exponential mechanism, on all rows (``node_choice``).
+4. Sample rows (``sampling``); copy only the published columns.
+5. Recode the sample at the levels, and leave out classes of fewer than k of its rows: the query and the checks are
+   those of every other release.
 
-Every column of the release is a quasi-identifier: who could know what of a person does not matter here, and a column
-that is published as it is would say all of itself.
+Every column of the release is a quasi-identifier: what an attacker could know does not matter here, and a column
+published unchanged would reveal its values.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.spec import Hierarchies, Rule
     from kanon_sql.policy.destination import Destination
 
-_IN_ORDER = 31  # bits of the seed of the order of rows
+_IN_ORDER = 31  # bits of the seed of the row order
 
 
 def release(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -89,27 +89,27 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
     resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> DPRelease:
-    """Return a differentially private release of a table, in which a person has one row at most.
+    """Return a differentially private release of a table with at most one row per person.
 
     Args:
         source: path of a DuckDB, CSV, Parquet or JSON file; a DuckDB connection; a pandas, polars or Arrow table.
-        table: the table in a database; may be left out where there is one only.
-        quasi_identifiers: the columns that are published; all others are left out.
+        table: the table in a database; optional if it has only one.
+        quasi_identifiers: the columns to publish; all others are left out.
         hierarchies: for each of them, as for ``anonymize``; none may depend on the data.
-        epsilon: all that may be spent.
-        delta: the least k is taken whose delta is at most this.
-        k: the smallest class; with ``delta`` it must keep that too. One of both must be given.
-        levels: the level of each column, chosen without a look at the data; chosen by a mechanism if not given.
-        epsilon_search: the part of epsilon that chooses levels; a tenth if not given.
+        epsilon: the total to spend.
+        delta: the largest delta; the least k that satisfies it is used.
+        k: the smallest class; with ``delta`` it must satisfy that too. Give at least one of the two.
+        levels: the level of each column, chosen without looking at the data; by default a mechanism chooses them.
+        epsilon_search: the part of epsilon for choosing levels; by default a tenth.
         budget: the file that keeps the budget of a table that is in no database.
-        resources: what may be taken of the machine; a connection has settings of its own.
-        progress: called as the work goes on.
+        resources: the resource limits; a connection has settings of its own.
+        progress: called during the run.
 
     Raises:
         UsageError: a setting or a column is wrong, or a hierarchy depends on the data.
         SourceError: the source or a hierarchy cannot be read.
-        BudgetError: the budget of the table has not enough left.
-        NoSolutionError: nothing is left to be published; what it cost is spent.
+        BudgetError: too little of the budget of the table remains.
+        NoSolutionError: no rows could be published; the cost is spent.
     """
     policy = make_policy(None, quasi_identifiers=quasi_identifiers, hierarchies=hierarchies)
     requested = RequestedRelease.of(policy, epsilon, delta=delta, k=k, levels=levels, epsilon_search=epsilon_search)
@@ -123,14 +123,14 @@ def release(  # noqa: PLR0913 - the public call: every setting has a name of its
 
 @dataclass(frozen=True)
 class _ReleaseShape:
-    """What is known of a release before a row of the table is read."""
+    """The facts about a release that are known before a row of the table is read."""
 
     source: Source
     columns: tuple[Column, ...]
     rules: Mapping[str, Rule]
-    values: Mapping[str, exp.Expr]  # by name, how a value is copied from the source
-    empty: exp.Table  # a copy of no row, which shows the types
-    trees: tuple[Hierarchy, ...]  # the hierarchies of that copy, which show the heights
+    values: Mapping[str, exp.Expr]  # by name, the expression that copies a value from the source
+    empty: exp.Table  # a copy without rows, which gives the types
+    trees: tuple[Hierarchy, ...]  # the hierarchies of that copy, which give the heights
     node: Node | None  # the levels; None if a mechanism chooses them
 
     @property
@@ -143,12 +143,12 @@ def make_dp_release(
 ) -> DPRelease:
     progress(Progress("Preparing hierarchies"))
     shape = _shape_of(source, requested)
-    if source.engine.in_transaction():  # the charge could be taken back
+    if source.engine.in_transaction():  # a rollback could undo the charge
         raise UsageError("The connection has a transaction open: commit it or roll it back, then release.")
     nodes: list[Node] = []
     if shape.node is None:
         nodes = candidates(shape.lattice)
-        opendp()  # if it is missing, levels cannot be chosen: nothing is paid for
+        opendp()  # without OpenDP, levels cannot be chosen: fail before charging
     _drop(source, shape.empty, *(tree.relation for tree in shape.trees))
     _charge(source, budget, requested.parameters.epsilon + requested.epsilon_search, requested.parameters.delta)
     try:
@@ -158,7 +158,7 @@ def make_dp_release(
             node = _chosen_node(shape, requested, nodes)
         progress(Progress("Sampling"))
         return _sampled_release(shape, requested, node)
-    except (HierarchyError, ComputationError):  # not to be expected of rules that have a label for every value
+    except (HierarchyError, ComputationError):  # unexpected: these rules have a label for every value
         raise HierarchyError(
             "A hierarchy has no place for some values. Which ones, and how many, is not said, since it is exact; what "
             "this cost is spent. Please report it, with the rules and the types of the columns."
@@ -166,7 +166,7 @@ def make_dp_release(
 
 
 def dp_release_script(source: Source, requested: RequestedRelease, destination: Destination) -> str:
-    """Return the script of a release at levels that were given; no row is read, and nothing is spent."""
+    """Return the script of a release at given levels; no row is read, and nothing is spent."""
     if requested.levels is None:
         raise UsageError("Which levels are chosen is known when it was paid for: give them (--levels) to see the SQL.")
     shape = _shape_of(source, requested)
@@ -176,7 +176,7 @@ def dp_release_script(source: Source, requested: RequestedRelease, destination: 
 
 
 def _shape_of(source: Source, requested: RequestedRelease) -> _ReleaseShape:
-    """Return what is known of a release without a row: hierarchies are made for none, which shows their heights."""
+    """Return the shape of a release: hierarchies are made for an empty copy, which gives their heights."""
     source.require("dp release", "A differentially private release")
     policy = requested.policy
     columns = resolve_columns(policy.columns.quasi_identifiers, source.columns, source.name)
@@ -220,7 +220,7 @@ def _chosen_node(shape: _ReleaseShape, requested: RequestedRelease, nodes: Seque
     trees = make_fixed(engine, whole, _copied(shape.source, whole, shape.columns), shape.rules)
     frequency = build_frequency(engine, whole, trees, None)
     least = ceil(requested.parameters.k / requested.parameters.beta)
-    # All scores change in the same direction when a row comes or goes.
+    # All scores change in the same direction when a row is added or removed.
     found = scores(frequency, shape.lattice, nodes, least)
     chosen = choose(found, SCALE, requested.epsilon_search, monotone=True)
     _drop(shape.source, whole, frequency.relation, *(tree.relation for tree in trees))
@@ -251,7 +251,7 @@ def _sampled_release(shape: _ReleaseShape, requested: RequestedRelease, node: No
 
 
 def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, int, int]:
-    """Return the rows, the classes, the smallest class and the sum of squared class sizes of what is published."""
+    """Return the rows, the classes, the smallest class and the sum of squared class sizes of the release."""
     n = sql.column(N)
     squares = exp.Sum(this=exp.Mul(this=n, expression=n))
     aggregates = (exp.Sum(this=n), sql.count_rows(), exp.Min(this=n), squares)
@@ -293,7 +293,7 @@ def _copied(source: Source, copy: exp.Table, columns: Sequence[Column]) -> list[
 
 
 def _charge(source: Source, kept_in: str | os.PathLike[str] | None, epsilon: Decimal, delta: Decimal) -> None:
-    """Take what a release costs from the budget of its table, before a row of it decides anything."""
+    """Charge the cost of a release to the budget of its table, before any row affects a result."""
     if kept_in is None:
         source.make_writable()
     with closing(open_budgets(source, kept_in)) as budgets:

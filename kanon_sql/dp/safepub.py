@@ -1,24 +1,24 @@
-"""SafePub: how k, epsilon and delta go together (Bild, Kuhn & Prasser 2018, after Li, Qardaji & Su 2012).
+"""SafePub: the relation of k, epsilon and delta (Bild, Kuhn & Prasser 2018, after Li, Qardaji & Su 2012).
 
 Rows are sampled with rate ``beta = 1 - e^-epsilon``, recoded by a scheme that does not depend on the data, and classes
-of fewer than k sampled rows are left out. What remains is (epsilon, delta)-differentially private, neighbours being
+of fewer than k sampled rows are left out. The result is (epsilon, delta)-differentially private, where neighbours are
 tables that differ in one row:
 
     gamma  = (e^epsilon - 1 + beta) / e^epsilon              which is 1 - e^(-2 epsilon)
     n_m    = ceil(k / gamma - 1)
     delta  = max over n >= n_m of P(Binomial(n, beta) > gamma * n)
 
-Why: one row changes one class, of n rows with it and n - 1 without. That j >= k of them are sampled is more than
-e^epsilon times as probable with the row exactly if j > gamma * n, and never in the other direction.
+Why: one row changes one class, which has n rows with it and n - 1 without. The event that j >= k of them are sampled is
+more than e^epsilon times as probable with the row exactly if j > gamma * n, and never in the other direction.
 
-The maximum over infinitely many n is found exactly. All n with the same ``t = floor(gamma * n) + 1`` ask for at least
-t of n rows, of which the probability grows with n: only the largest of them counts, ``n_t = ceil(t / gamma) - 1``, and
-``n_k = n_m``. Larger t stay below the bound of Chernoff, ``exp(-n KL(gamma || beta))``, which falls with n: where it is
+The maximum over infinitely many n is found exactly. All n with the same ``t = floor(gamma * n) + 1`` need at least t of
+n rows. The probability of that grows with n, so only the largest of them counts: ``n_t = ceil(t / gamma) - 1``, and
+``n_k = n_m``. Larger t stay below the Chernoff bound ``exp(-n KL(gamma || beta))``, which falls with n: once it is
 below the maximum so far, that is the maximum.
 
-No rounding makes delta smaller: beta is taken a little larger than it is, gamma a little smaller, sums are rounded up.
+No rounding makes delta smaller: beta is rounded up a little, gamma down a little, and sums up.
 
-``RequestedRelease`` says what epsilon and delta are, and which k follows from them.
+``RequestedRelease`` checks epsilon and delta, and computes k from them.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 LEAST_EPSILON, LARGEST_EPSILON = Decimal("0.000001"), Decimal(20)
 LARGEST_K = 10_000_000
-"""A class as large as this is none that is published."""
+"""Largest allowed k."""
 SAMPLED_BITS = 64
-"""Bits of the number that decides about each row."""
+"""Bits of the random number that decides about each row."""
 
 _EXACT = Context(prec=70, Emin=-999_999_999, Emax=999_999_999)
-_MARGIN = Fraction(1, 10**50)  # far above the error of numbers of 70 digits, far below what can be seen
-_ROUNDED_UP = Decimal("1.000000000000000000000000000001")  # far above the errors of what is added up
+_MARGIN = Fraction(1, 10**50)  # far above the error of numbers of 70 digits, far below visible digits
+_ROUNDED_UP = Decimal("1.000000000000000000000000000001")  # far above the rounding errors of the sums
 _ROUNDED_DOWN = Decimal("0.99999999999999999999")
-_NEGLIGIBLE = Decimal("1e-35")  # of a sum: terms below it are replaced by a bound of all of them
+_NEGLIGIBLE = Decimal("1e-35")  # relative to the sum: smaller terms are replaced by a bound of all of them
 _SHOWN_DIGITS = 6
-_KEPT_PLACES = 20  # of a delta, in the budget of a table
+_KEPT_PLACES = 20  # decimal places of a delta in the budget of a table
 _LEAST_DELTA = Decimal(1).scaleb(-_KEPT_PLACES)
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628621")
 _COUNTED_OUT = 2_000  # rows up to which binomial coefficients and factorials are whole numbers
@@ -63,13 +63,13 @@ _BERNOULLI = (
 
 @dataclass(frozen=True)
 class SafePubParameters:
-    """What a release promises, and what it takes.
+    """The guarantee of a release, and its parameters.
 
     Attributes:
         epsilon, delta: spent by sampling and suppressing; delta was computed for k and rounded up.
         k: the smallest class that is published.
-        beta: the rate of the sample.
-        gamma: the share of sampled rows of a class from which its size says too much.
+        beta: the sampling rate.
+        gamma: the share of sampled rows of a class above which its size reveals too much.
     """
 
     epsilon: Decimal
@@ -80,11 +80,11 @@ class SafePubParameters:
 
     @property
     def threshold(self) -> int:
-        """A row is sampled if its number of 64 bits is below this: the rate is this over 2^64, never above beta.
+        """A row is sampled if its 64-bit number is below this: the rate is this over 2^64, never above beta.
 
-        A smaller rate is no worse: to sample with rate r * beta is to sample with rate r first, and then with beta. The
-        first sample has the row in question, or has it not; in the first case what follows keeps (epsilon, delta), in
-        the second both tables are the same. So any mixture of both keeps (epsilon, delta) too.
+        A smaller rate is no worse: sampling with rate r * beta equals sampling with rate r first, and then with beta.
+        The first sample contains the row in question or not. If it does, the rest satisfies (epsilon, delta); if not,
+        both tables are the same. So any mixture of both satisfies (epsilon, delta) too.
         """
         return int((_beta(self.epsilon) - _MARGIN) * 2**SAMPLED_BITS)
 
@@ -122,8 +122,8 @@ def k_for(epsilon: Decimal, delta: Decimal) -> int:
 def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
     """Return the maximum over n >= ceil(k / gamma - 1) of P(Binomial(n, beta) > gamma * n), rounded up.
 
-    k is at least 1, beta above 0, gamma above beta and below 1. Both are taken for exact, also where gamma * n is
-    a whole number.
+    k is at least 1, beta above 0, gamma above beta and below 1. Both count as exact, even if gamma * n is a whole
+    number.
     """
     with localcontext(_EXACT):
         falls = _divergence(gamma, beta)
@@ -131,7 +131,7 @@ def most_above(k: int, beta: Fraction, gamma: Fraction) -> Decimal:
         while True:
             most = max(most, tail(_ceiling(least_sampled / gamma) - 1, least_sampled, beta))
             least_sampled += 1
-            fewest = _decimal(least_sampled / gamma - 1)  # rows at which so many are needed, or more
+            fewest = _decimal(least_sampled / gamma - 1)  # number of rows from which that many must be sampled
             if (-falls * fewest).exp() * _ROUNDED_UP <= most:
                 return most
 
@@ -149,7 +149,7 @@ def tail(rows: int, least: int, rate: Fraction) -> Decimal:
         for sampled in range(least, rows):
             ratio = Decimal(rows - sampled) / (sampled + 1) * odds
             if ratio < 1 and term * ratio <= total * (1 - ratio) * _NEGLIGIBLE:
-                total += term * ratio / (1 - ratio)  # more than all that are left: a geometric series
+                total += term * ratio / (1 - ratio)  # a geometric series, larger than all remaining terms
                 break
             term *= ratio
             total += term
@@ -177,7 +177,7 @@ def _gamma(epsilon: Decimal) -> Fraction:
 
 
 def _divergence(gamma: Fraction, beta: Fraction) -> Decimal:
-    """Return KL(gamma || beta), rounded down; in the context of exact numbers, as all that follows."""
+    """Return KL(gamma || beta), rounded down; call it in the context of exact numbers."""
     pairs = ((gamma, beta), (1 - gamma, 1 - beta))
     return sum((_decimal(one) * _decimal(one / other).ln() for one, other in pairs), Decimal(0)) * _ROUNDED_DOWN
 
@@ -190,7 +190,7 @@ def _log_choices(rows: int, taken: int) -> Decimal:
 
 @cache
 def _log_factorial(number: int) -> Decimal:
-    """Return ln(number!); by Stirling's series where it errs by less than 10^-50: its first term that is left out."""
+    """Return ln(number!), by Stirling's series if its error, the first omitted term, is below 10^-50."""
     with localcontext(_EXACT):
         if number <= _COUNTED_OUT:
             return Decimal(factorial(number)).ln()
@@ -213,19 +213,19 @@ def _ceiling(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
-_SEARCH_SHARE = 10  # of epsilon, one part in so many chooses the levels where nothing else is said
-_MOST_DIGITS = 18  # after the point: as budgets keep them, and their sums
+_SEARCH_SHARE = 10  # by default, one part in this many of epsilon chooses the levels
+_MOST_DIGITS = 18  # decimal places, as for budgets and their sums
 _LAST_DIGIT = Decimal(1).scaleb(-_MOST_DIGITS)
 
 
 @dataclass(frozen=True)
 class RequestedRelease:
-    """What is requested of a release, as far as it can be checked without a table."""
+    """The requested release, checked as far as possible without a table."""
 
-    policy: Policy  # names the columns that are published, and their hierarchies; nothing else of it counts
+    policy: Policy  # names the published columns and their hierarchies; nothing else of it is used
     parameters: SafePubParameters
-    levels: Mapping[str, int] | None  # the level of each column; None where a mechanism chooses
-    epsilon_search: Decimal  # what that may spend
+    levels: Mapping[str, int] | None  # the level of each column; None if a mechanism chooses
+    epsilon_search: Decimal  # the part of epsilon for that mechanism
 
     @classmethod
     def of(
@@ -238,7 +238,7 @@ class RequestedRelease:
         levels: Mapping[str, int] | None,
         epsilon_search: Number | None,
     ) -> RequestedRelease:
-        """Return what is requested, checked; arguments are those of ``kanon_sql.dp.releaser.release``."""
+        """Check the arguments of ``kanon_sql.dp.releaser.release`` and return the request."""
         whole = _decimal_of(epsilon, "epsilon")
         require_epsilon(whole)
         search = _search_part(whole, epsilon_search, chosen=levels is None)
@@ -261,7 +261,7 @@ def _parameters(epsilon: Decimal, delta: Decimal | None, k: int | None) -> SafeP
 
 
 def _search_part(epsilon: Decimal, requested: Number | None, *, chosen: bool) -> Decimal:
-    """Return the part of epsilon that chooses levels; nothing where they were given."""
+    """Return the part of epsilon that chooses levels; 0 if they were given."""
     if not chosen:
         if requested is not None:
             raise UsageError("Levels were given, and choosing them costs nothing: leave --epsilon-search out.")
@@ -275,7 +275,7 @@ def _search_part(epsilon: Decimal, requested: Number | None, *, chosen: bool) ->
 
 
 def _decimal_of(number: Number, name: str) -> Decimal:
-    """Return a number as it is written: 0.1 is a tenth."""
+    """Return the exact decimal of a number: 0.1 is a tenth."""
     found = exact_decimal(number, f"--{name}")
     if found.adjusted() > _MOST_DIGITS or found != found.quantize(_LAST_DIGIT):
         raise UsageError(f"--{name} is a number with at most {_MOST_DIGITS} digits after the point, not {number}.")

@@ -1,41 +1,42 @@
-"""The three steps of SafePub on a table: labels that the data do not choose, levels, and the sample.
+"""The three steps of SafePub on a table: labels independent of the data, levels, and the sample.
 
 1. Hierarchies that do not depend on the data: a label is a function of the rule and of the value, and of nothing else.
-   Were one more row to change the labels of others, or the levels that exist, or whether there is a release at all, no
+   If one more row could change the labels of others, the available levels, or whether there is a release at all, no
    sampling would hide that row.
 
-   - What is chosen by the data is refused: quantiles, masks (as long as the longest value), prefixes without lengths,
+   - Rules that read the data are refused: quantiles, masks (as long as the longest value), prefixes without lengths,
      hierarchies that are not given, and those in the database, whose origin is unknown.
-   - What rules need of a column, its least and its greatest number, comes from its type. So intervals of a type that
-     has negative numbers are written [20, 25), also where no number is negative.
-   - What a rule has no label for counts as missing, at every level: values that a file does not list, numbers of 10^18
-     and more, infinity, and years before 1 and after 9999. An error would tell that such a value is there.
+   - The least and the greatest number of a column, which rules need, come from its type. So intervals of a signed type
+     are written [20, 25), even if no number is negative.
+   - Values without a label count as missing, at every level: values that a file does not list, numbers of 10^18 and
+     more, infinity, and years before 1 and after 9999. An error would reveal that such a value exists.
 
-2. Which levels a release gets, by the exponential mechanism: better ones are more probable, none is certain.
+2. The levels of a release, by the exponential mechanism: better ones are more probable, none is certain.
 
        score(node) = weight(node) * (rows of the table beyond the first T - 1 of their class)
 
-   - ``weight`` says how much the labels of a node keep: 1 less the mean of level / height (Sweeney's precision), in
-     hundredths. Levels and heights are those of rules, which know nothing of the data.
+   - ``weight`` is how much the labels of a node keep: 1 less the mean of level / height (Sweeney's precision), in
+     hundredths. Levels and heights come from rules, which are independent of the data.
    - ``T = ceil(k / beta)`` is how many rows a class needs so that about k of them are sampled.
 
-   One row more or less changes one class, and the rows beyond T - 1 of it by one at most: each score changes by at most
-   ``SCALE``, and all of them in the same direction. The rows of all classes of at least T, which is what will be
-   published but for the sample, would change by T when a class reaches that size, and need T times the noise. What is
-   left out of each class makes finer nodes look a little worse than they are; the errors of the sample do the same.
+   Adding or removing one row changes one class, and its rows beyond T - 1 by at most one: each score changes by at most
+   ``SCALE``, and all of them in the same direction. The more obvious score, all rows of classes of at least T (the
+   release, but for the sample), would change by T when a class reaches that size, and need T times the noise. The T - 1
+   rows not counted in each class make finer nodes look a little worse than they are; the errors of the sample do the
+   same.
 
-3. Which rows are sampled: each by itself, with a public rate and a key that is not kept.
+3. The sample: each row is drawn independently, with a public rate and a key that is not kept.
 
-       kanon_sample    of the rows that are sampled, the columns that are published; nothing else is read
+       kanon_sample    the published columns of the sampled rows; nothing else is read
 
-   A row has a number (any number, as long as no two have the same), and is sampled if the first 16 hexadecimal digits
-   of HMAC-SHA256 of its number are below a threshold: with a probability of threshold / 2^64. ``random()`` of an engine
-   can be predicted from a few of its numbers; this cannot, and is the same whichever threads or order the rows come in.
+   Each row has a unique number (any number will do), and is sampled if the first 16 hexadecimal digits of HMAC-SHA256
+   of its number are below a threshold: with a probability of threshold / 2^64. ``random()`` of an engine can be
+   predicted from a few of its numbers; this cannot, and does not depend on threads or the order of rows.
 
-   The key is drawn for one sample, from the random numbers of the operating system. It is bound to the statement,
-   stands in no text and no log, and is gone afterwards; no seed has a part in it. So the sample is as good as one of
-   true coins against everyone who cannot distinguish HMAC-SHA256 under a secret key from them: differential privacy is
-   then a computational one (Mironov, Pandey, Reingold & Vadhan 2009).
+   The key is drawn for one sample, from the random numbers of the operating system. It is bound to the statement as a
+   parameter, appears in no text and no log, and is discarded afterwards; it does not depend on any seed. So the sample
+   is as good as true coins against anyone who cannot distinguish them from HMAC-SHA256 under a secret key: the
+   differential privacy is then computational (Mironov, Pandey, Reingold & Vadhan 2009).
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 
 # 1. Hierarchies
 
-_MOST_DIGITS = 18  # of a number before the point: with as many after it, no step of a rule overflows
+_MOST_DIGITS = 18  # digits before the point: with as many after it, no step of a rule overflows
 _MOST = Decimal(10) ** _MOST_DIGITS
 _DIGITS = {
     "TINYINT": 3,
@@ -97,7 +98,7 @@ _INSTEAD = {
 
 
 def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> dict[str, Rule]:
-    """Return by column the rules that a policy gives, all of which know nothing of the data."""
+    """Return the rules that a policy gives, by column; none of them depends on the data."""
     rules = given_rules(source, columns, policy)
     for column in columns:
         rule = rules.get(column.name)
@@ -119,7 +120,7 @@ def fixed_rules(source: Source, columns: Sequence[Column], policy: Policy) -> di
 
 
 def copied_value(column: Column, rule: Rule) -> exp.Expr:
-    """Return a value of ``source`` as it is published; NULL where its rule, as such, has no label for it."""
+    """Return a value of ``source`` as published; NULL if its rule has no label for it."""
     value = sql.column(column.name, "source")
     kept = published(value, column)
     known = _has_label(column, rule, value)
@@ -129,7 +130,7 @@ def copied_value(column: Column, rule: Rule) -> exp.Expr:
 def make_fixed(
     engine: Engine, copy: exp.Table, columns: Sequence[Column], rules: Mapping[str, Rule]
 ) -> tuple[Hierarchy, ...]:
-    """Return the hierarchies of a copy (see ``copied_value``); values of it that they do not list become NULL."""
+    """Return the hierarchies of a copy (see ``copied_value``); values that they do not list become NULL in it."""
     hierarchies = []
     for column in columns:
         rule = rules[column.name]
@@ -153,7 +154,7 @@ def unlisted_statement(copy: exp.Table, hierarchy: Hierarchy) -> exp.Update:
 
 
 def _has_label(column: Column, rule: Rule, value: exp.Expr) -> exp.Expr | None:
-    """Return whether a rule has a label for a value, by the value alone; None where it has one for all of the type."""
+    """Return the condition that a rule has a label for a value; None if it has one for all values of the type."""
     if isinstance(rule, IntervalRule | RoundRule | StepRule) and _digits(column) > _MOST_DIGITS:
         kind = "DOUBLE" if column.family == "float" else "BIGINT"
         low, high = (sql.cast(number_literal(bound), kind) for bound in (-_MOST, _MOST))
@@ -166,15 +167,15 @@ def _has_label(column: Column, rule: Rule, value: exp.Expr) -> exp.Expr | None:
 
 
 def _digits(column: Column) -> int:
-    """Return how many digits before the point numbers of a column can have."""
+    """Return the most digits before the point that numbers of a column can have."""
     if column.family == "decimal":
         width, places = _decimal_digits(column)
         return width - places
-    return _DIGITS.get(column.type, _MOST_DIGITS + 1)  # of other types more than any table needs
+    return _DIGITS.get(column.type, _MOST_DIGITS + 1)  # for other types, more than any table needs
 
 
 def _require_room(column: Column, rule: Rule) -> None:
-    """Raise where steps of a rule could overflow for some values of a type: that would be an error about a value."""
+    """Raise if steps of a rule could overflow for some values of a type: such an error would reveal a value."""
     if not isinstance(rule, IntervalRule | RoundRule | StepRule) or column.family != "decimal":
         return
     if _decimal_digits(column)[1] > _MOST_DIGITS:
@@ -193,16 +194,16 @@ def _decimal_digits(column: Column) -> tuple[int, int]:
 # 2. Levels
 
 SCALE = 100
-"""The weight of the table as it is: by how much a score can change when one row comes or goes."""
+"""Weight of the unchanged table: the most by which a score can change when one row is added or removed."""
 MOST_NODES = 2_000
-"""Nodes to choose from: each is scored by a statement."""
+"""Most nodes to choose from: each is scored by a statement."""
 
 
 def candidates(lattice: Lattice) -> list[Node]:
-    """Return the nodes to choose from: all, or in a large lattice those of some levels of each column.
+    """Return the nodes to choose from: all, or in a large lattice those at some levels of each column.
 
-    Which ones depends on heights alone. Levels are left out of the column that has most of them, the lowest ones last
-    but never the root, until the nodes are few enough.
+    The choice depends on heights alone. Until the nodes are few enough, levels are left out of the column that has most
+    of them, the lowest ones last but never the root.
     """
     kept = [height + 1 for height in lattice.heights]
     while math.prod(kept) > MOST_NODES:
@@ -218,7 +219,7 @@ def candidates(lattice: Lattice) -> list[Node]:
 
 
 def weight(node: Node, lattice: Lattice) -> int:
-    """Return how much of the table the labels of a node keep, from 0 (roots) to ``SCALE`` (the values themselves)."""
+    """Return how much of the table the labels of a node keep, from 0 (roots) to ``SCALE`` (unchanged values)."""
     shares = [Fraction(level, height) for level, height in zip(node, lattice.heights, strict=True)]
     return int(SCALE * (1 - sum(shares) / len(shares)))
 
@@ -233,7 +234,7 @@ def scores(frequency: FrequencySet, lattice: Lattice, nodes: Sequence[Node], lea
 
 
 def _rows_beyond(frequency: FrequencySet, node: Node, least: int) -> exp.Select:
-    """Return the query of how many rows there are beyond the first ``least - 1`` of each class."""
+    """Return the query of the number of rows beyond the first ``least - 1`` of each class."""
     classes = classes_query(frequency.relation, frequency.masks(node), ()).subquery("classes")
     first = sql.literal(least - 1)
     beyond = exp.Sum(this=exp.Sub(this=sql.column(N), expression=first))
@@ -242,7 +243,7 @@ def _rows_beyond(frequency: FrequencySet, node: Node, least: int) -> exp.Select:
 
 
 def _spread(height: int, number: int) -> list[int]:
-    """Return some levels, as far apart as they can be, from the root down."""
+    """Return some levels, as far apart as possible, from the root down."""
     if number > height:
         return list(range(height + 1))
     return sorted({height - height * place // (number - 1) for place in range(number)})
@@ -268,8 +269,8 @@ def sample_statement(
 ) -> exp.Create:
     """Return the statement that copies columns of the sampled rows, with placeholders for the key.
 
-    A row is sampled if the number of 64 bits that it gets is below ``threshold``. ``values`` has by the name of a
-    column what it holds, of the table ``source``.
+    A row is sampled if its 64-bit number is below ``threshold``. ``values`` maps the name of a column to its expression
+    on the table ``source``.
     """
     number = unused_name("kanon_row", values)
     numbered = exp.select(*_named(values), sql.named(exp.Window(this=exp.RowNumber()), number))
@@ -279,7 +280,7 @@ def sample_statement(
 
 
 def draw_sample(engine: Engine, statement: exp.Create, key: Key) -> None:
-    """Run the statement that samples: the one place where its key is used."""
+    """Run the statement that samples. The key is used only here."""
     profiling = sql.statement("catalog/setting", values={"name": "enable_profiling"})
     if engine.row(profiling, "are statements profiled?") != (None,):
         raise UsageError(
@@ -294,7 +295,7 @@ def _named(values: Mapping[str, exp.Expr]) -> list[exp.Alias]:
 
 
 def _is_sampled(number: exp.Expr, threshold: int) -> exp.Expr:
-    """Return whether the number that a key gives to a row is below a threshold; as bytes, which no collation orders."""
+    """Return whether a row's number under the key is below a threshold; bytes are compared, without collation."""
     digits = exp.Left(
         this=_hash_of(OUTER, exp.Unhex(this=_hash_of(INNER, sql.as_bytes(sql.cast(number, "VARCHAR"))))),
         expression=sql.literal(_HEX_DIGITS),

@@ -1,1 +1,1 @@
-"""The questions: about numbers, and about counts of rows."""
+"""The questions about numbers and about counts of rows."""

@@ -1,4 +1,4 @@
-"""What all questions have in common (who is protected, at what price, which rows), and the answer to one."""
+"""The common base of questions (protected person, price, rows), and answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 CONFIDENCE = 0.95
-"""How probable it is that the exact answer lies in the interval of one."""
+"""Probability that the exact answer lies in its interval."""
 
 Number = int | Decimal
 _MOST_PLACES = 20
@@ -40,10 +40,10 @@ class Figure:
     """One number of an answer.
 
     Attributes:
-        value: with its noise; None for a question whose answer is a key.
-        key: what it is of; None for all rows, and for those without a value.
-        low, high: the interval that has the exact number with a probability of 95 %, if there is one.
-        other: whether it is of the rows of all keys that are not counted by themselves.
+        value: with its noise; None if the answer to the question is a key.
+        key: the key it is about; None for all rows, and for rows without a value.
+        low, high: the interval that contains the exact number with a probability of 95 %, if there is one.
+        other: whether it is about the rows of all keys that are not counted separately.
     """
 
     value: Number | None
@@ -53,7 +53,7 @@ class Figure:
     other: bool = False
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the figure as plain values."""
         interval = [json_number(self.low), json_number(self.high)]
         return {"key": self.key, "other": self.other, "answer": json_number(self.value), "interval": interval}
 
@@ -64,13 +64,13 @@ class Answer:
 
     Attributes:
         question: in words, as ``counted`` (what is counted, and what is not) and ``accuracy``.
-        keyed: whether the figures are of keys.
+        keyed: whether there is a figure for each key.
         mechanism: the noise, or the mechanism.
-        scale: of the noise, in what the answer counts.
-        expected_error: by how much a figure is off in the mean; None if that depends on the table.
-        epsilon, delta: the cost, which rests on what it ``assumes``.
+        scale: of the noise, in the unit of the answer.
+        expected_error: the mean absolute error of a figure; None if it depends on the table.
+        epsilon, delta: the cost, which relies on what it ``assumes``.
         budget: of the table, after the answer.
-        text: the SQL that found the exact numbers.
+        text: the SQL that computed the exact numbers.
     """
 
     question: str
@@ -96,27 +96,27 @@ class Answer:
 
     @property
     def single(self) -> Figure | None:
-        """The figure, where the answer is one: a number, or a key; None where there is one for each key."""
+        """The figure of a single answer (a number or a key); None if there is one for each key."""
         return self.figures[0] if not self.keyed or (self.figures and self.figures[0].value is None) else None
 
     @property
     def value(self) -> Number | str | None:
-        """The answer, where it is a single one: a number, or a key."""
+        """The number or key, if the answer is a single one."""
         if self.single is None:
             return None
         return self.single.key if self.single.value is None else self.single.value
 
     @property
     def values(self) -> dict[str | None, Number | None]:
-        """The numbers by key; None is for the rows of no key."""
+        """The numbers by key; None stands for the rows without a key."""
         return {figure.key: figure.value for figure in self.figures}
 
     def sql(self) -> str:
-        """Return the SQL that found the exact numbers, to which the noise was added."""
+        """Return the SQL that computed the exact numbers, before noise."""
         return self.text
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return the answer as plain values, as ``--format json`` prints it."""
         each = [figure.summary() for figure in self.figures]
         single = self.single
         return {
@@ -141,14 +141,14 @@ class Answer:
 
 
 def json_number(value: Number | None) -> int | float | None:
-    """Return a number as JSON has it: whole ones without a point."""
+    """Return a number for JSON: whole numbers without a point."""
     if value is None or isinstance(value, int):
         return value
     return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
 
 
 def rounded_text(value: Number | float | None, error: Number | float | None = None) -> str:
-    """Return a number for people: whole ones as they are, others to two digits of their error, or three digits."""
+    """Format a number: whole numbers unchanged, others to two digits of their error, or to three digits."""
     if value is None:
         return ""
     if isinstance(value, int) or (isinstance(value, Decimal) and value == value.to_integral_value()):
@@ -167,12 +167,12 @@ class Question(ABC):
     """A question about the rows of a table.
 
     Attributes:
-        epsilon: what the answer may cost: e^epsilon bounds how much likelier any answer becomes by one person.
-        delta: the probability with which that bound may fail; for Gaussian noise, and for keys that are not given.
-        entity: the column that names the person; without it, each row is a person of its own.
-        max_rows: how many rows of a person count.
+        epsilon: the cost of the answer: e^epsilon bounds how much likelier any answer becomes by one person.
+        delta: the probability that this bound may fail; for Gaussian noise, and for keys that are not given.
+        entity: the column of the person; without it, each row is a person.
+        max_rows: the number of rows of a person that count.
         where: a condition on single rows, in SQL.
-        group: a column and a value of it: the question is about these rows, and costs nothing for others.
+        group: a column and a value: the question is about these rows, and costs nothing for others.
     """
 
     epsilon: Decimal | float | str
@@ -210,12 +210,12 @@ class Question(ABC):
 
     @property
     def key(self) -> str | None:
-        """The column whose values are keys, as they are written, if there is one."""
+        """The column whose values are keys without being changed, if any."""
         return None
 
     @property
     def words(self) -> str:
-        """The question in a few words."""
+        """A short description of the question."""
         return self.asks.format(self)
 
     @abstractmethod
@@ -224,18 +224,18 @@ class Question(ABC):
 
     @abstractmethod
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        """Return the answer, given the exact numbers; epsilon and delta have been spent."""
+        """Return the answer from the exact numbers; epsilon and delta have been spent."""
 
     @abstractmethod
     def counted(self, queried: QueriedRows) -> str:
-        """Return what the answer counts and what it does not, in words; the table decides nothing of it."""
+        """Describe what the answer counts and what it does not, independently of the data."""
 
     @abstractmethod
     def sensitivity(self, queried: QueriedRows) -> int:
-        """Return by how much the exact numbers can change together when one person comes or goes."""
+        """Return the most by which the exact numbers can change together when one person is added or removed."""
 
     def prepare(self, queried: QueriedRows) -> None:
-        """Raise what is wrong with the question before anything is spent; tries the mechanism on nothing."""
+        """Raise if the question is wrong, before anything is spent; runs the mechanism on no data."""
         self.law(queried)
 
     def law(self, queried: QueriedRows) -> Law:
@@ -253,7 +253,7 @@ class Question(ABC):
         expected_error: Number | float | None = None,
         keyed: bool = False,
     ) -> Answer:
-        """Return an answer with its price and what it rests on."""
+        """Return an answer with its price and assumptions."""
         return Answer(
             question=self.words,
             table=queried.name,
@@ -285,20 +285,20 @@ class Question(ABC):
         )
 
     def charge(self, queried: QueriedRows) -> Charge:
-        """Return what the answer costs.
+        """Return the cost of the answer.
 
-        A person may have rows in several groups: then an answer about a group is paid for by all.
+        If a person can have rows in several groups, all groups pay for an answer about one.
         """
         about = self.words if queried.group is None else f"{self.words} where {queried.group[0]} is a given value"
         person = None if queried.person is None else queried.person.name
         return Charge(about, *self.price, queried.group if person is None else None, person)
 
     def protecting(self, entity: str | None) -> Self:
-        """Return the question for the people of a budget, where it names no others itself."""
+        """Return the question with the entity of a budget, unless it has its own."""
         return self if entity is None or self.entity is not None else replace(self, entity=entity)
 
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
-        """Return what the promise rests on."""
+        """Return the assumptions of the guarantee."""
         if queried.person is None:
             return ("Neighbouring tables differ in one row: each person has one. If not, name the person (--entity).",)
         rows = "1 counts" if queried.most_rows == 1 else f"{queried.most_rows} count"
@@ -339,9 +339,9 @@ def queried_rows(source: Source, question: Question) -> QueriedRows:
 
 
 def _require_no_collation(source: Source, name: str) -> None:
-    """Raise where texts that are written differently count as equal: the first of them names the key of all.
+    """Raise if texts with different spelling are equal: the first of them would name the key of all.
 
-    One person who goes takes that name away, and all rows of the key have another one.
+    Removing one person could then remove that name, and give all rows of the key another one.
     """
     columns = [column for column in resolve_columns([name], source.columns, source.name) if column.family == "text"]
     if collated(source.engine, source.relation, columns):
@@ -352,9 +352,9 @@ def _require_no_collation(source: Source, name: str) -> None:
 
 
 def _is_in_group(column: Column, value: str) -> exp.Expr:
-    """Return the condition of a group: texts are compared byte by byte, so that no row is in the groups of two texts.
+    """Return the condition of a group. Texts are compared byte by byte, so that no row is in the groups of two texts.
 
-    A column may have a collation by which two texts are equal. By their digests they never are.
+    A column may have a collation that makes two texts equal. Their digests are never equal.
     """
     own = exp.MD5(this=sql.cast(sql.column(column.name, SOURCE), "VARCHAR"))
     return exp.EQ(this=own, expression=exp.MD5(this=sql.literal(value)))

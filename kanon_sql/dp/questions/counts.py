@@ -1,8 +1,8 @@
-"""Questions that count rows: how many there are, how many of each key, and which key most rows have.
+"""Questions that count rows: all rows, the rows of each key, and the most frequent key.
 
-The keys of a histogram are known before the table is read, so that none tells by its presence who is there; all of it
-costs as much as one count, since a row has one key. The most frequent key is chosen by the exponential mechanism: the
-counts themselves are not published.
+The keys of a histogram are known before the table is read, so that their presence reveals no person. A histogram costs
+as much as one count, since a row has one key. The exponential mechanism chooses the most frequent key: the counts
+themselves are not published.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Question):
-    """How many rows, or with ``entity`` and ``max_rows`` 1, how many people."""
+    """The number of rows, or with ``entity`` and ``max_rows`` 1, the number of people."""
 
     asks: ClassVar[str] = "count"
 
@@ -53,7 +53,7 @@ class Count(Question):
         return queried.most_rows
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        """Return the number with noise: it changes by ``max_rows`` at most when one person comes or goes."""
+        """Return the number with noise: it changes by at most ``max_rows`` when one person is added or removed."""
         law = self.law(queried)
         ((exact,),) = rows
         (noisy,) = with_noise([whole(exact)], law)
@@ -71,13 +71,13 @@ _MOST_BINS = 10_000
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys: the labels in their order, each once, and the label for what the query of the table has as key."""
+    """Keys: the distinct labels in order, and the label for each key in the result of the query."""
 
     labels: tuple[str, ...]
     label_of: Mapping[str, str]
 
     def counts(self, found: Mapping[str | None, int]) -> tuple[list[int], int]:
-        """Return the rows of each label, and those of no label."""
+        """Return the number of rows of each label, and of no label."""
         by_label = dict.fromkeys(self.labels, 0)
         for key, n in found.items():
             if key is not None and key in self.label_of:
@@ -117,13 +117,13 @@ def _level_keys(rule: Given, level: int, column: Column, directory: Path | None 
 
 
 def _bin_keys(edges: Sequence[Decimal]) -> Keys:
-    """Return bins, each from one edge to below the next, as keys; the query has their numbers."""
+    """Return bins, each from one edge to below the next, as keys; the query returns their numbers."""
     labels = [f"[{low:f}, {high:f})" for low, high in pairwise(edges)]
     return Keys(tuple(labels), {str(place): label for place, label in enumerate(labels)})
 
 
 def _bin_of(edges: Sequence[Decimal], column: Column) -> exp.Expr:
-    """Return the number of the bin that a value is in, as a text; NULL outside of all."""
+    """Return the number of the bin of a value, as a text; NULL outside all bins."""
     if column.family not in NUMBERS:
         raise UsageError(f"Column {column.name} has no numbers to put in bins: give its values with --keys.")
     value = sql.cast(sql.column(column.name, SOURCE), "DOUBLE")
@@ -137,12 +137,12 @@ class KeyedQuestion(Question):
     """A question about the keys of a column."""
 
     column: str
-    keys: Sequence[str] | None = None  # values that are counted apart
-    bins: Sequence[Number] | None = None  # edges of bins of numbers, instead
-    # a hierarchy file, a ready: one, a mapping or a data frame, whose labels are the keys, instead
+    keys: Sequence[str] | None = None  # the values to count separately
+    bins: Sequence[Number] | None = None  # or edges of bins of numbers
+    # or a hierarchy file, a ready: one, a mapping or a data frame, whose labels are the keys
     hierarchy: Any = None
     level: int | None = None  # of the hierarchy; 0 is the values that it lists
-    directory: Path | None = None  # where the path of a hierarchy starts from
+    directory: Path | None = None  # the base directory of a relative hierarchy path
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,7 +160,7 @@ class KeyedQuestion(Question):
 
     @property
     def key(self) -> str | None:
-        """The column whose values are the keys, or are found in a hierarchy; none where they are put in bins."""
+        """The column whose values are the keys, or are looked up in a hierarchy; None for bins."""
         return self.column if self.bins is None else None
 
     @staticmethod
@@ -188,7 +188,7 @@ class KeyedQuestion(Question):
         return self.counted_rows(queried, "rows", "once, under one of its keys")
 
     def sensitivity(self, queried: QueriedRows) -> int:
-        """Return the rows of a person: of all keys together."""
+        """Return the number of rows of a person: of all keys together."""
         return queried.most_rows
 
     def assumes(self, queried: QueriedRows) -> tuple[str, ...]:
@@ -201,12 +201,12 @@ def _by_key(rows: Sequence[Row]) -> dict[str | None, int]:
     return {None if key is None else str(key): whole(n) for key, n in rows}
 
 
-_NULL, _VALUE = "n", "v"  # what the keys of a map begin with, which has no NULL
+_NULL, _VALUE = "n", "v"  # prefixes of the keys of a map, which cannot be NULL
 
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(KeyedQuestion):
-    """The number of rows by key; where no keys are given, of those that many people have, under delta."""
+    """The number of rows by key; if no keys are given, of the keys that many people have, under delta."""
 
     asks: ClassVar[str] = "histogram of {0.column}"
     needs_delta: ClassVar[bool] = True
@@ -230,7 +230,7 @@ class Histogram(KeyedQuestion):
             above_threshold({}, self.sensitivity(queried), *self.price)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        """Return the rows of each key with noise: all together change by ``max_rows`` at most with one person."""
+        """Return the rows of each key with noise: together they change by at most ``max_rows`` with one person."""
         known = self.known(queried)
         if known is None:
             return self._above_threshold(rows, queried)
@@ -264,7 +264,7 @@ class Histogram(KeyedQuestion):
 
 @dataclass(frozen=True, kw_only=True)
 class MostFrequent(KeyedQuestion):
-    """The key of most rows, of those that were given."""
+    """The most frequent of the given keys."""
 
     asks: ClassVar[str] = "most frequent {0.column}"
     has_noise: ClassVar[bool] = False
@@ -280,7 +280,7 @@ class MostFrequent(KeyedQuestion):
         choose([0], self.sensitivity(queried), self.price[0], monotone=True)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        """Return a key: the more rows it has, the likelier. All counts change in the same direction with one person."""
+        """Return a key; more rows make it more likely. All counts change in the same direction with one person."""
         known = self.known(queried)
         if known is None:
             raise TypeError("There are no keys")

@@ -37,8 +37,8 @@ class BoundedQuestion(Question):
     """A question about a column of numbers."""
 
     column: str  # the column; rows without a value do not count
-    # the least and the greatest value that count, from what is known of such values and not from the table: values
-    # beyond are cut to them
+    # the least and the greatest value that count; they must come from general knowledge, not from the table. Values
+    # beyond them are clamped.
     bounds: tuple[Number, Number]
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ def exact_in_range(value: Number, what: str) -> Decimal:
 
 @dataclass(frozen=True, kw_only=True)
 class Sum(BoundedQuestion):
-    """The sum of the values; of a person with more rows than count, so many times the mean of that person's values."""
+    """The sum of the values; a person with more rows than ``max_rows`` contributes ``max_rows`` times their mean."""
 
     asks: ClassVar[str] = "sum of {0.column}"
 
@@ -118,12 +118,12 @@ class Sum(BoundedQuestion):
         return queried.most_rows * self.in_bounds(queried).farthest
 
 
-_EACH = (1 + CONFIDENCE) / 2  # of two numbers, so that both keep to their bounds in 95 of 100 answers
+_EACH = (1 + CONFIDENCE) / 2  # for each of two numbers, so that both stay within their bounds in 95 of 100 answers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(BoundedQuestion):
-    """The mean of the values; a person with more rows than count counts with the mean of that person's values."""
+    """The mean of the values; a person with more rows than ``max_rows`` contributes the mean of their values."""
 
     asks: ClassVar[str] = "mean of {0.column}"
 
@@ -141,7 +141,7 @@ class Mean(BoundedQuestion):
         )
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        """Return the mean of two sums with noise; the middle of the bounds where these say that there are no rows."""
+        """Return the mean from two noisy sums; the middle of the bounds if the sums allow that there are no rows."""
         bounds = self.in_bounds(queried)
         law = self.law(queried)
         ((above, below),) = rows
@@ -151,7 +151,7 @@ class Mean(BoundedQuestion):
         low, high = _mean(above - bound, below + bound, bounds), _mean(above + bound, below - bound, bounds)
         if above + below <= 2 * bound:  # there may be no rows at all
             low, high = (bounds.value(steps) for steps in (bounds.low, bounds.high))
-        total = above + below  # either sum is off by the noise: the mean by the width of the bounds at most
+        total = above + below  # each sum is off by its noise; the mean at most by the width of the bounds
         error = bounds.value(bounds.width * (1.0 if total <= 0 else min(1.0, law.expected_error / total)))
         off = f"off by about {rounded_text(error)} on average"
         return self.answered(
@@ -168,15 +168,15 @@ class Mean(BoundedQuestion):
 
 
 def _mean(above: int, below: int, bounds: Bounds) -> Decimal:
-    """Return the mean that two sums stand for, within the bounds."""
+    """Return the mean from two sums, clamped to the bounds."""
     above, below = max(above, 0), max(below, 0)
     share = Decimal(above) / Decimal(above + below) if above + below else Decimal("0.5")
     return bounds.value(bounds.low + bounds.width * share)
 
 
-_MOST = 10_000  # intervals between candidates, where no step is given
+_MOST = 10_000  # intervals between candidates, if no step is given
 _MOST_ASKED = 100_000
-_PARTS = 10_000  # a quantile is taken to four digits
+_PARTS = 10_000  # a quantile has four digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ class Quantile(BoundedQuestion):
         return 1 if self.step is not None else math.ceil(bounds.width / _MOST)
 
     def query(self, queried: QueriedRows) -> exp.Query:
-        """Return the query of the rows by where they lie: at a candidate (an even number) or behind it."""
+        """Return the query of the number of rows by position: at a candidate (an even number) or after it (odd)."""
         column, bounds = queried.column(self.column), self.in_bounds(queried)
         gap = self._gap(bounds)
         distance = exp.paren(exp.Sub(this=in_steps(column, bounds), expression=sql.literal(bounds.low)))
@@ -243,10 +243,10 @@ class Quantile(BoundedQuestion):
         return queried.most_rows * max(self._parts, _PARTS - self._parts)
 
     def answer(self, rows: Sequence[Row], queried: QueriedRows) -> Answer:
-        """Return one of the candidates: the fewer rows it is away from the quantile, the likelier.
+        """Return one of the candidates; fewer rows between it and the quantile make it more likely.
 
-        The score of a candidate is ``-|(1 - share) * rows below - share * rows above|``; a row that comes or goes
-        changes it by ``max(share, 1 - share)`` at most (Smith 2011).
+        The score of a candidate is ``-|(1 - share) * rows below - share * rows above|``; adding or removing a row
+        changes it by at most ``max(share, 1 - share)`` (Smith 2011).
         """
         bounds = self.in_bounds(queried)
         gap = self._gap(bounds)
