@@ -83,8 +83,8 @@ class Costs:
             return tuple(tuple(cost * weight for cost in own) for own, weight in zip(charged, weights, strict=True))
 
         totals, largest = of_levels(self.totals), of_levels(self.largest)
-        full, units = times(self.full), times(self.units)
-        return replace(self, totals=totals, largest=largest, full=full, units=units, weights=tuple(weights))
+        full, units, own = times(self.full), times(self.units), times(self.weights)
+        return replace(self, totals=totals, largest=largest, full=full, units=units, weights=own)
 
     def of_columns(self, columns: Container[int]) -> Costs:
         """Return what is charged for the cells of some columns, those of all others being free."""

@@ -93,6 +93,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
         yield found
 
 
+def test_pages_say_which_weights_made_the_loss(table: Path) -> None:
+    policy, _ = kanon.read_policy(table.with_suffix(".toml"))
+    policy = replace(policy, weights={"AGE": 3})
+    with kanon.anonymize(table, "people", policy=policy) as release:
+        figure = f"<dd>{release.loss:.4f}".rstrip("0")
+    with explorer(table, "people", policy) as explored:
+        for page in ("/levels", "/trade-off"):
+            text = explored.whole(page)
+            assert "<dt>weights</dt><dd>AGE 3; 1 for all others</dd>" in text
+            assert figure in text
+        assert "<dt>weights</dt>" not in explored.whole("/levels?role.age=left-out")
+
+
 # To whom it is served
 
 
