@@ -1,1 +1,1 @@
-"""What is required: roles of columns, requirements, destination, kanon.toml."""
+"""Policies: roles of columns, requirements, destination and kanon.toml."""

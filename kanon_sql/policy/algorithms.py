@@ -1,4 +1,4 @@
-"""The algorithms: one line each. The command line, kanon.toml, the library and the help take their names from here."""
+"""The algorithms, one line each. The command line, kanon.toml, the library and the help read their names from here."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Algorithm:
     """An algorithm that searches for a recoding."""
 
     kind: Kind
-    place: str  # its module in ``kanon_sql.search``, a colon, and its function, which is imported when it is run
-    options: tuple[str, ...] = ()  # the settings of a policy that only some algorithms take, and that it takes
+    place: str  # module in ``kanon_sql.search`` and function, separated by a colon; imported when it runs
+    options: tuple[str, ...] = ()  # policy settings that it accepts and some other algorithms do not
 
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -28,7 +28,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "mondrian": Algorithm("multidimensional", "mondrian.mondrian:begin", ("choose", "cut", "labels", "numbers")),
     "mondrian-plus": Algorithm("multidimensional", "mondrian.mondrian:begin", ("cut", "labels", "numbers", "pairs")),
 }
-"""Every algorithm, by its name."""
+"""Every algorithm by name."""
 
 
 def algorithms_of(kind: Kind) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def algorithms_of(kind: Kind) -> tuple[str, ...]:
 
 
 def options_of_others(name: str) -> list[str]:
-    """Return the settings that other algorithms take and this one does not."""
+    """Return the settings that only other algorithms accept."""
     options = dict.fromkeys(option for algorithm in ALGORITHMS.values() for option in algorithm.options)
     own = ALGORITHMS[name].options if name in ALGORITHMS else ()
     return [option for option in options if option not in own]
@@ -45,4 +45,4 @@ def options_of_others(name: str) -> list[str]:
 ALL_OR_NONE, GREEDY = "all-or-none", "greedy"
 Choice = Literal["all-or-none", "greedy"]
 CHOICES = get_args(Choice)
-"""How models of sensitive values decide about classes: see ``kanon_sql.search.mondrian.all_or_none``."""
+"""How models of sensitive values decide about classes (see ``kanon_sql.search.mondrian.all_or_none``)."""

@@ -1,4 +1,4 @@
-"""Where a release comes from, and where it goes."""
+"""The origin of a release and its destination."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 Kind = Literal["table", "view", "materialized-view"]
 Backup: TypeAlias = Path | Literal[False] | None
-"""A file for a copy of the raw rows; False for no copy; None if that was not decided."""
+"""A file for a copy of the raw rows; False for no copy; None if the caller did not decide."""
 OF_CSV = {
     "spreadsheet_safe": "--spreadsheet-safe",
     "delimiter": "--delimiter",
     "encoding": "--out-encoding",
     "decimal": "--out-decimal",
 }
-"""Settings of CSV files alone, and their options."""
+"""Settings for CSV files only, and their options."""
 NO_BACKUP_ELSEWHERE = "--backup and --no-backup are for a release in place: give --in-place, or leave them out."
 
 
 def decided_backup(backup: str | os.PathLike[str] | Literal[False] | None) -> Path | None:
-    """Return the file of a backup, or None for no backup; refuse a call that does not decide it."""
+    """Return the file of a backup, or None for no backup. Raises a UsageError if the call does not decide."""
     if backup is None:
         raise UsageError("--in-place removes the raw rows: add --backup FILE to keep a copy of them, or --no-backup.")
     return None if backup is False else Path(backup)
@@ -48,11 +48,11 @@ def decided_backup(backup: str | os.PathLike[str] | Literal[False] | None) -> Pa
 
 @dataclass(frozen=True)
 class Origin:
-    """The table that a release is made from, as the section ``[source]`` of a policy file names it.
+    """The original table of a release: the section ``[source]`` of a policy file.
 
     Attributes:
         source: a path, or an address without a password.
-        table: the table, where that is a database; None for the only one.
+        table: the table, if the source is a database; None for the only one.
     """
 
     source: str
@@ -72,7 +72,7 @@ class Origin:
             )
 
     def is_same(self, other: Origin | None) -> bool:
-        """Return True if another one may be the same table, written in another way."""
+        """Return True if another origin may be the same table, written differently."""
         if other is None or _place(self.source) != _place(other.source):
             return False
         return None in {self.table, other.table} or folded(str(self.table)) == folded(str(other.table))
@@ -83,7 +83,7 @@ class Origin:
 
     @property
     def original(self) -> str | Path | DataFile:
-        """What to open: a path as such, so that it is not taken for the name of a table beside a release."""
+        """The object to open. A path is a Path, so it cannot be confused with the name of a table beside a release."""
         is_path = isinstance(self.opens, str) and path_in(self.source) == self.source
         return Path(self.source) if is_path else self.opens
 
@@ -111,9 +111,9 @@ _AS_READ = "default: as in the CSV file that is read"
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a release goes, at most one of ``into``, ``out`` and ``in_place``: each ``setting`` says what it is.
+    """The destination of a release: at most one of ``into``, ``out`` and ``in_place``. Each ``setting`` has its help.
 
-    ``backup`` is required in place; ``dry_run`` makes and checks everything, and writes nothing.
+    ``in_place`` requires ``backup``. ``dry_run`` makes and checks everything and writes nothing.
     """
 
     into: str | None = setting(
@@ -191,7 +191,7 @@ class Destination:
             raise UsageError("Say where the release would go: --into NAME, --out FILE or --in-place, beside --dry-run.")
 
     def _require_csv(self) -> None:
-        """Raise where a setting of CSV files is given for another destination."""
+        """Raise an error if a CSV setting is given for another destination."""
         is_csv = self.out is not None and self.out.suffix.lower() in DELIMITER_BY_SUFFIX
         for name, option in OF_CSV.items():
             if getattr(self, name) and not is_csv:
@@ -200,17 +200,17 @@ class Destination:
 
     @property
     def layout(self) -> Layout:
-        """How a CSV file is written, as far as that is stated."""
+        """The CSV layout, as far as it was given."""
         return Layout(encoding=self.encoding, decimal_separator=self.decimal)
 
     @property
     def is_somewhere(self) -> bool:
-        """Whether it is said where the release goes."""
+        """True if a destination was given."""
         return self.into is not None or self.out is not None or self.in_place
 
 
 DESTINATION = settings_of(Destination)
-"""The settings of a destination, by their names."""
+"""The settings of a destination by name."""
 
 
 def named_table(
@@ -218,7 +218,7 @@ def named_table(
     table: str | None,
     origin: Origin | None,
 ) -> tuple[Any, str | None]:
-    """Return the source and the table that a call names; where it names no source, those of the policy."""
+    """Return the source and table of a call, or those of the policy if the call names no source."""
     if source is not None:
         known = origin is not None and isinstance(source, str | Path) and _place(str(source)) == _place(origin.source)
         return data_file(source, origin.layout) if known and origin is not None else source, table
@@ -232,9 +232,9 @@ def origin_of(
     table: str | None,
     opened: Source,
 ) -> Origin | None:
-    """Return how a policy file names a table that is open; None where it must not or cannot be written down.
+    """Return the origin for a policy file, or None if the table must not or cannot be written there.
 
-    ``source`` and ``table`` are what it was opened by.
+    ``source`` and ``table`` are the arguments that opened it.
     """
     if not isinstance(source, str | os.PathLike) or shown_source(str(source)) != str(source):
         return None

@@ -1,11 +1,12 @@
-"""The checks that every path passes: what publishes a table, and what judges one.
+"""Checks on every path that publishes or judges a table.
 
-1. Before the search (``pass_before``): roles are confirmed, nothing kept is made of what is hidden, people are counted.
-2. When levels are known (``require_nothing_tells``): nothing kept tells the value of a generalized column.
-3. Of a table that is judged (``judge``): roles are confirmed, people are counted.
+1. Before the search (``pass_before``): roles are confirmed, no kept column is derived from a hidden one, and k counts
+   people.
+2. Once levels are known (``require_nothing_tells``): no kept column reveals the value of a generalized column.
+3. For a table that is judged (``judge``): roles are confirmed and k counts people.
 
-A column "without a role" is published because of ``--rest keep``, or of a role that ``kanon init`` proposed: no person
-has decided about it.
+A column "without a role" is published because of ``--rest keep`` or because of a role that ``kanon init`` proposed: no
+person has confirmed it.
 """
 
 from __future__ import annotations
@@ -54,22 +55,22 @@ ROLES, COPIES, PEOPLE, TOLD = (
     "nothing kept tells a generalized column",
 )
 _FIRST_ROWS, _MOST_VALUES, _LOOK_ALIKE = 100_000, 1_000, 0.5
-"""Rows, and different values of them, that are compared with patterns; the share of these that has to match."""
+"""Rows and distinct values to compare with patterns; the share of these values that must match."""
 _ROWS_OF_COPIES, _LONGEST, _BITS_OF_COPIES = 1_000, 100, 20
-"""Rows and characters that are compared; bits that the values of a copy have at least: fewer are alike by chance."""
+"""Rows and characters to compare; the bits that the values of a copy need at least. Fewer can match by chance."""
 _YES_OR_NO = 2
-"""Values of a column that is called after people, such as "insured": so few number none."""
+"""Maximum distinct values of a column named after people, such as "insured", that cannot number them."""
 _DO_PEOPLE_REPEAT = "do columns that number people repeat?"
 _MAY_BE_ONE_PERSON = (
     "They count as different people; if rows of one person repeat, name the column of people with --entity."
 )
 _FEWEST_ROWS, _TELLS, _NO_CHANCE_LEFT = 3, 0.5, 1e-9
-"""Rows of a value that tells another one; the share of rows, of those that chance leaves, that are told."""
+"""Minimum rows of a value that determines another one; the share of rows, beyond chance, that must be determined."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found, and what decides it: a note, or a reason to publish nothing and to call nothing verified."""
+    """The result of a check and the options that resolve it: a note, or a reason to refuse to publish or verify."""
 
     check: str
     columns: tuple[str, ...]
@@ -84,17 +85,17 @@ class Finding:
         return f"{table}: {self.note()}"
 
     def said_of_member(self, table: str) -> str:
-        """Return what is said of a table of a set, whose policy file alone can decide."""
+        """Return the message for a table of a set. Only its policy file can resolve it."""
         return in_policy_file(self.said(table))
 
 
 def refused_of(findings: Iterable[Finding], check: str | None = None) -> Finding | None:
-    """Return the first finding that stops a publication: of one check, if that is named."""
+    """Return the first finding that stops a publication, of one check if ``check`` is given."""
     return next((one for one in findings if one.refused and check in {None, one.check}), None)
 
 
 def pass_before(source: Source, policy: MemberPolicy, roles: Roles, tell: Tell = silent) -> list[Finding]:
-    """Return notes on a table to publish, by the checks before the search; raise a UsageError if one refuses it."""
+    """Run the checks before the search and return their notes. Raises a UsageError if one refuses the table."""
     ruled = set(map(folded, policy.publish))
     shown = [one for one in (*roles.sensitive, *roles.insensitive) if folded(one.name) not in ruled]
     kept = [column for column in roles.without_role if column in shown]
@@ -109,12 +110,12 @@ def pass_before(source: Source, policy: MemberPolicy, roles: Roles, tell: Tell =
 
 
 def judge(source: Source, policy: MemberPolicy) -> tuple[Finding, ...]:
-    """Return what keeps a verdict on a release from being green, and notes. Columns that it lacks do not matter."""
+    """Return notes and findings that keep a release from passing. Columns that it lacks do not matter."""
     return (*people_are_counted(source, policy), *judge_roles(source, policy))
 
 
 def judge_roles(source: Source, policy: MemberPolicy) -> Iterator[Finding]:
-    """Yield what is wrong with the columns of a release: identifying ones, and those without a role."""
+    """Yield problems with the columns of a release: identifying columns and columns without a role."""
     named = policy.named
     decided = set(map(folded, (*named.sensitive, *named.insensitive))) - set(map(folded, named.proposed))
     decided.update(map(folded, (*named.quasi_identifiers, *named.pseudonymize, *policy.publish, policy.entity or "")))
@@ -128,7 +129,7 @@ def judge_roles(source: Source, policy: MemberPolicy) -> Iterator[Finding]:
 
 
 def _roles(*names: str) -> str:
-    """Return how to decide about columns without a role."""
+    """Return the options that decide about columns without a role."""
     listed = _listed(names)
     return f"Publish as it is: --keep {listed}; leave out: --id {listed}; or give another role: --qi, --sensitive."
 
@@ -141,10 +142,10 @@ def _listed(names: Sequence[str]) -> str:
 def roles_are_confirmed(
     source: Source, policy: MemberPolicy, sensitive: Sequence[Column], kept: Sequence[Column]
 ) -> Iterator[Finding]:
-    """Yield columns that are published as they are though they may identify people.
+    """Yield columns that are published unchanged although they may identify people.
 
-    1. Sensitive ones whose name says that they identify people by themselves, unless ``--keep`` confirms them.
-    2. Those without a role whose name or values say that they identify people, alone or together.
+    1. Sensitive columns whose name says that they identify people by themselves, unless ``--keep`` confirms them.
+    2. Columns without a role whose name or values suggest that they identify people, alone or together.
     """
     confirmed = set(map(folded, (*policy.publish, *policy.columns.insensitive)))
     for column in sensitive:
@@ -164,9 +165,9 @@ def roles_are_confirmed(
 
 
 def _says(source: Source, column: Column) -> str | None:
-    """Return the kind that the name of a column says, if that identifies people.
+    """Return the kind that the name of a column suggests, if that kind identifies people.
 
-    A boolean names nobody; nor does a column of two values that is called after people, such as "insured".
+    Boolean columns never do. Nor does a column of two values that is named after people, such as "insured".
     """
     # The key of a date of birth is as well known as the date.
     kind = next((kind for kind in kinds_of_name(column.name) if kind != "reference"), None)
@@ -181,7 +182,7 @@ def _says(source: Source, column: Column) -> str | None:
 
 
 def _looks_like(source: Source, column: Column) -> str | None:
-    """Return what at least half of the values of a text or a number look like, if that identifies people."""
+    """Return the kind that at least half of the values (texts or numbers) look like, if it identifies people."""
     if column.family not in {"text", *NUMBERS}:
         return None
     first = exp.select(sql.named(sql.column(column.name), TEXT)).from_(source.relation.copy()).limit(_FIRST_ROWS)
@@ -190,7 +191,7 @@ def _looks_like(source: Source, column: Column) -> str | None:
     values = [_plain(str(value)) for (value,) in rows if value]
     kinds = ("email", "phone", "national_id", "iban", "credit_card")
     alike = (next((one for one in kinds if is_of_kind(one, value)), None) for value in values)
-    is_number = column.family in NUMBERS  # which look like much
+    is_number = column.family in NUMBERS  # numbers look like many kinds
     found = [one for one in alike if one is not None and (one == "credit_card" or not is_number)]
     if found and len(found) >= _LOOK_ALIKE * len(values):
         listed = " and ".join(BY_KIND[kind].text for kind in dict.fromkeys(found))
@@ -199,20 +200,20 @@ def _looks_like(source: Source, column: Column) -> str | None:
 
 
 def _unguarded(kept: Sequence[Column], policy: MemberPolicy, roles: Roles) -> Sequence[Column]:
-    """Return columns but guarded ones: that nothing is refused must tell no value that a model of privacy protects."""
+    """Return the columns without guarded ones: a passed check must not reveal a value that a privacy model protects."""
     return [one for one in kept if one not in roles.sensitive or not policy.guards_sensitive]
 
 
 def nothing_is_made_of(
     source: Source, policy: MemberPolicy, roles: Roles, kept: Sequence[Column], hidden: Sequence[Column]
 ) -> Iterator[Finding]:
-    """Yield kept columns that may be made of a hidden one, or are copies of one.
+    """Yield kept columns that may be derived from a hidden one, or copy one.
 
-    1. All of a view, and generated columns: what they are computed from is not read.
-    2. Those that ``[prepare]`` makes of a hidden column.
-    3. Copies in the first rows; guarded columns are not compared with quasi-identifiers.
+    1. All columns of a view, and generated columns: kanon does not read their expressions.
+    2. Columns that ``[prepare]`` derives from a hidden column.
+    3. Copies in the first rows. Guarded columns are not compared with quasi-identifiers.
     """
-    is_named = bool(source.table.name) and source.frame_kind is None  # a file is not, and a frame by us
+    is_named = bool(source.table.name) and source.frame_kind is None  # not a file, nor a data frame, whose name is ours
     computed = source.holder.computed(source.table) if is_named and kept else set()
     if names := tuple(column.name for column in kept if column.name in computed):
         text = f"a view computes its columns, and a table its generated ones; without a role: {', '.join(names)}"
@@ -231,9 +232,9 @@ def nothing_is_made_of(
 def copies_in(
     ask: Ask, relation: exp.Table | exp.Subquery, kept: Sequence[Column], originals: Sequence[Column]
 ) -> Iterator[Finding]:
-    """Yield the kept columns that copy an original in each of the first rows, but for spaces and capitals.
+    """Yield the kept columns that copy an original in each of the first rows, except for spaces and case.
 
-    Few rows of few different values are alike by chance.
+    A few rows with few distinct values may match by chance.
     """
     if not kept or not originals:
         return
@@ -252,15 +253,15 @@ def copies_in(
 
 
 def _plain(value: str) -> str:
-    """Return a text in small letters, without spaces around it and zeros behind a point: 7 for 7.0."""
+    """Return a text in lower case, without outer spaces and trailing zeros of decimals: 7 for 7.0."""
     text = value.strip().casefold()
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def people_are_counted(source: Source, policy: MemberPolicy) -> Iterator[Finding]:
-    """Yield what keeps k from counting people, and notes on columns that may say so (``policy/profile/people.py``).
+    """Yield reasons why k may not count people, and notes on columns that may number them.
 
-    One scan, of the columns that may number people; none if rows are to be counted.
+    See ``policy/profile/people.py``. Scans the columns that may number people once, or not at all if k counts rows.
     """
     named = policy.columns
     if policy.entity is not None:
@@ -293,9 +294,9 @@ def people_are_counted(source: Source, policy: MemberPolicy) -> Iterator[Finding
 
 
 def _is_category(column: Column, values: int, named: NamedColumns) -> bool:
-    """Return True if a column is called after people and has so few values that they number none.
+    """Return True if a column is named after people but has too few values to number them.
 
-    These are two values (insured or not), and fewer than five if a person gave the column a role of its own.
+    That is two values (insured or not), or fewer than five if a person gave the column a role.
     """
     given = {folded(name) for name in (*named.quasi_identifiers, *named.sensitive, *named.insensitive)}
     most = FEWEST_PEOPLE - 1 if folded(column.name) in given else _YES_OR_NO
@@ -303,11 +304,11 @@ def _is_category(column: Column, values: int, named: NamedColumns) -> bool:
 
 
 def _entity_names_people(source: Source, policy: MemberPolicy, entity: Column) -> Iterator[Finding]:
-    """Yield why the column that people are counted by does not name people, or not each by one value.
+    """Yield reasons why the entity column may not name people, or not each person by one value.
 
     1. Its name says that it numbers events.
-    2. Its name does not speak of people, and another column numbers people and repeats more often.
-    3. A note: values are blank or NaN, or differ in case or in outer spaces alone.
+    2. Its name does not suggest people, and another column numbers people and repeats more often.
+    3. A note: some values are blank or NaN, or differ only in case or outer spaces.
     """
     people = [column for column in source.columns if column != entity and numbers_people(column)]
     view = f" If {entity.name} numbers people, give it a name that says so in a view."
@@ -318,7 +319,7 @@ def _entity_names_people(source: Source, policy: MemberPolicy, entity: Column) -
         yield Finding(PEOPLE, (entity.name,), text, ways_on)
         return
     others = [] if is_of_person(entity.name) else people
-    if entity.family not in {"text", "float"} and not others:  # other types have one way to write a value
+    if entity.family not in {"text", "float"} and not others:  # values of other types have one spelling
         return
     plain = exp.Lower(this=exp.Trim(this=sql.cast(value_of([entity]), "VARCHAR")))
     spelled = exp.Case().when(plain.isin("", "nan").not_(), plain.copy())
@@ -349,9 +350,9 @@ def _count_people(policy: MemberPolicy, name: str) -> str:
 
 
 def require_nothing_tells(source: Source, policy: MemberPolicy, roles: Roles, recoding: Recoding) -> None:
-    """Raise an UnsuitableError if a column without a role tells a quasi-identifier that a recoding generalizes or cuts.
+    """Raise an UnsuitableError if a column without a role reveals a quasi-identifier that is generalized or cut.
 
-    A recoding that does not generalize it may pass.
+    A recoding that does not generalize that quasi-identifier may pass.
     """
     columns = roles.quasi_identifiers
     generalized = [one for at, one in enumerate(columns) if not recoding.nodes or any(recoding.levels_of(at))]
@@ -364,10 +365,11 @@ def require_nothing_tells(source: Source, policy: MemberPolicy, roles: Roles, re
 def columns_that_tell(
     ask: Ask, relation: sql.Relation, kept: Sequence[Column], generalized: Sequence[Column]
 ) -> Iterator[Finding]:
-    """Yield the columns that tell the value of a generalized column, by the rows of a table.
+    """Yield the columns that reveal the value of a generalized column in the rows of a table.
 
-    Values in at least 3 rows that always stand with one value of the other column are those of a share s of the rows;
-    if the column were shuffled, of an expected share c. It tells the other one if (s - c) / (1 - c) is at least a half.
+    Values with at least 3 rows that always occur with one value of the other column cover a share s of the rows. If the
+    column were shuffled, the expected share would be c. It reveals the other column if (s - c) / (1 - c) is at least
+    1/2.
     """
     if not kept or not generalized:
         return
@@ -390,16 +392,16 @@ def columns_that_tell(
 
 
 def _by_chance(rows: int, by_size: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> float:
-    """Return the share of rows that a shuffled column is expected to tell another one in.
+    """Return the share of rows in which a shuffled column is expected to determine another one.
 
-    Of n rows drawn without replacement out of N, all have one value of those with N_q rows with probability
-    ``sum over q of (N_q)_n / (N)_n``, with falling factorials.
+    Of n rows drawn without replacement from N, all have the same value, among values with N_q rows, with probability
+    ``sum over q of (N_q)_n / (N)_n``, where ``(x)_n`` is the falling factorial.
 
     >>> round(_by_chance(4, [(2, 2)], [(2, 2)]), 4)  # two pairs, of two values with two rows each
     0.3333
     """
 
-    def falling(number: int, size: int) -> float:  # its logarithm
+    def falling(number: int, size: int) -> float:  # logarithm
         return math.lgamma(number + 1) - math.lgamma(number - size + 1)
 
     expected = 0.0
@@ -410,11 +412,11 @@ def _by_chance(rows: int, by_size: Sequence[Sequence[int]], others: Sequence[Seq
 
 
 def _values_by_rows(relation: sql.Relation, column: Column, others: Sequence[Column]) -> exp.Expr:
-    """Return the query of ``gate/values_by_rows``: with NULL of a generalized column, without it of one that tells."""
+    """Return the query of ``gate/values_by_rows``. NULL counts as a value unless the column may reveal others."""
     values, alone, told = [], [], []
     for place, other in enumerate(others):
         name = f"other_{place}"
-        # PostgreSQL has no MIN of these.
+        # PostgreSQL has no MIN for these types.
         text = sql.cast(value_of([other]), "VARCHAR") if other.family in {"boolean", "other"} else value_of([other])
         values.append(sql.named(text, name))
         value = sql.column(name, "found")

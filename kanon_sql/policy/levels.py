@@ -1,6 +1,6 @@
-"""Levels that a search may choose from: ``{ zip = 2 }`` is that one, ``"..2"``, ``"1.."`` and ``"1..2"`` a range.
+"""The levels that a search may choose: ``{ zip = 2 }`` allows one, ``"..2"``, ``"1.."`` and ``"1..2"`` a range.
 
-A node with a lower level than is allowed counts as one that suppresses every row: what is above it may still be good.
+A node below the lowest allowed level counts as one that suppresses every row: nodes above it may still be good.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FORM = re.compile(r"(\d{1,4})|(\d{1,4})?\.\.(\d{1,4})?")
 
 
 def levels_of(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the levels of columns in their one form, as texts."""
+    """Normalize the levels of columns as texts."""
     found = {}
     for column, value in given.items():
         text = "" if isinstance(value, bool) or not isinstance(value, int | str) else str(value).replace(" ", "")
@@ -35,7 +35,7 @@ def levels_of(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def allowed_nodes(lattice: Lattice, hierarchies: Sequence[Hierarchy], levels: Mapping[str, str]) -> Lattice:
-    """Return the part of a lattice that has the levels which are allowed; without any, the lattice."""
+    """Return the part of a lattice with allowed levels; the whole lattice if no levels are given."""
     if not levels:
         return lattice
     lowest, heights = list(lattice.bottom), list(lattice.heights)

@@ -1,6 +1,6 @@
-"""A member of a policy: what is required of one table. A policy of one table is its own only member.
+"""A member of a policy: the requirements for one table. The policy of one table is its own only member.
 
-In kanon.toml the settings of a member are sections; of several tables, each has them under ``[tables.NAME]``.
+In kanon.toml the settings of a member are sections. In a policy of several tables they are below ``[tables.NAME]``.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize", "proposed")
 """Settings that are lists of columns."""
 COLUMNS = {column.name for column in fields(NamedColumns)}
-"""The settings of columns by their roles."""
+"""The settings that name columns by role."""
 BY_COLUMN = ("prepare", "hierarchies", "publish", "levels", "weights")
 """The settings that are a table with a value for each column."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemberPolicy(GivenHierarchies):
-    """What is required of a table.
+    """The requirements for one table.
 
     Attributes:
         columns: the roles of its columns.
-        publish: for columns that are kept, the rules by which they are published.
-        levels: for quasi-identifiers, the level or the range of levels that full-domain recoding may choose.
-        prepare: the rules by which columns of the table are prepared, and the expressions of new ones.
-        weights: for quasi-identifiers, how much their loss counts; 1 for others.
+        publish: for kept columns, the rules by which they are published.
+        levels: for quasi-identifiers, the level or range of levels that full-domain recoding may choose.
+        prepare: the rules that prepare columns of the table, and the expressions of new ones.
+        weights: for quasi-identifiers, the weight of their loss; 1 for all others.
     """
 
     columns: NamedColumns = field(default_factory=NamedColumns)
@@ -64,7 +64,7 @@ class MemberPolicy(GivenHierarchies):
 
     @property
     def named(self) -> NamedColumns:
-        """The roles of all columns that have one: those that name people and rows, too."""
+        """The roles of all columns that have one, including those that name people and rows."""
         return self.columns
 
     @property
@@ -74,17 +74,17 @@ class MemberPolicy(GivenHierarchies):
 
     @property
     def counts_people(self) -> bool:
-        """Whether k counts people whom no column was named for: whoever has several rows has to be found."""
+        """True if k counts people but no column names them, so that people with several rows must be found."""
         return False
 
     @property
     def guards_sensitive(self) -> bool:
-        """Whether a refusal may not depend on sensitive values."""
+        """True if a refusal must not depend on sensitive values."""
         return False
 
 
 def member_in(columns: Mapping[str, Any], rules: Mapping[str, Any], directory: Path, where: str = "") -> dict[str, Any]:
-    """Return the fields of a member that its settings in a kanon.toml give; ``where`` is its section, with a point."""
+    """Return the fields of a member from its settings in a kanon.toml; ``where`` is its section, with a dot."""
     hierarchies, files = _hierarchies(rules.get("hierarchies", {}), where)
     own = where.removesuffix(".") or "columns"
     named = NamedColumns(
@@ -129,7 +129,7 @@ def _one_or_several(rules: Sequence[str]) -> str | Sequence[str]:
 
 
 def _publish_rules(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
-    """Return the rules by which a column is published, of a text or of a list of texts."""
+    """Return the rules that publish a column, from a text or a list of texts."""
     listed = (rules,) if isinstance(rules, str) else rules
     if not isinstance(listed, list | tuple) or not all(isinstance(rule, str) for rule in listed):
         raise PolicyError(f'publish.{column} is a rule such as "round:100", or a list of rules.')
@@ -137,7 +137,7 @@ def _publish_rules(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 
 
 
 def _hierarchies(section: Any, where: str) -> tuple[dict[str, str], str | None]:  # noqa: ANN401 - as above
-    """Return the rules of columns and the directory of files; any column may have its rule in a table ``columns``."""
+    """Return the rules of columns and the directory of hierarchy files. Rules may be in a table ``columns``."""
     if not isinstance(section, dict):
         raise PolicyError(f'{where}hierarchies has a rule for each column, as in {{ zip = "mask:right" }}.')
     settings = dict(section)

@@ -1,6 +1,6 @@
-"""The policy: roles, hierarchies, privacy models and limits; and kanon.toml, the file that holds them.
+"""Policies: roles, hierarchies, privacy models and limits; and kanon.toml, the file that holds them.
 
-``docs/policy.md`` shows a whole kanon.toml. Paths in the file start from the directory of the file.
+``docs/policy.md`` shows a complete kanon.toml. Paths in the file are relative to its directory.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ DEFAULT_MAX_SUPPRESSED = 0.02
 
 
 def suppression_limit(given: float | str) -> float | str:
-    """Return a limit in its one form: a share, ``"<number> rows"`` or ``"k rows"``; else raise a ValueError."""
+    """Normalize a limit to a share, ``"<number> rows"`` or ``"k rows"``. Raises a ValueError for anything else."""
     text = str(given).strip().lower()
     if match := re.fullmatch(r"([0-9]{1,18}|k) ?rows?", text):
         return f"{match[1]} rows"
@@ -85,9 +85,9 @@ def suppression_limit(given: float | str) -> float | str:
 
 
 def rows_allowed(limit: float | str, rows: int, k: int = 0) -> int:
-    """Return how many rows may be suppressed: never all of them, for an empty table is no release.
+    """Return how many rows may be suppressed. It is never all of them: an empty table is not a release.
 
-    Of a share, 0.29 of 100 rows is 29, not 28 as in binary fractions. The ``k`` is that of "k rows".
+    Shares are exact: 0.29 of 100 rows is 29, not 28 as in binary fractions. ``k`` is that of "k rows".
     """
     if isinstance(limit, str):
         number = limit.split()[0]
@@ -111,14 +111,14 @@ def _passes(given: int) -> int:
 
 
 class ByDefault(str):
-    """The name of an algorithm that was not given: a policy with other models may have another one."""
+    """The name of a default algorithm. A policy with other models may use another one."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetPolicy:
-    """What is required of tables that are released together, one or several: each ``setting`` says what it is."""
+    """The requirements for tables that are released together, one or several. Each ``setting`` has its help."""
 
     count: Count = setting(
         "What k counts, if people have several rows.", "privacy", get_args(Count), default="people", is_shown=True
@@ -220,11 +220,11 @@ class SetPolicy:
         read=Path,
         metavar="FILE",
     )
-    directory: Path = field(default_factory=Path)  # where relative paths start from
+    directory: Path = field(default_factory=Path)  # relative paths start here
 
     @property
     def may_suppress_all(self) -> bool:
-        """Whether the limit of suppression is a share of 1."""
+        """True if the limit of suppression is a share of 1."""
         return not isinstance(self.max_suppressed, str) and self.max_suppressed >= 1
 
     def suppressing(self, limit: float | str) -> Self:
@@ -232,19 +232,19 @@ class SetPolicy:
         return replace(self, max_suppressed=limit)
 
     def rows_allowed(self, rows: int, k: int) -> int:
-        """Return how many of so many rows may be suppressed; see ``rows_allowed``."""
+        """Return how many of ``rows`` may be suppressed (see ``rows_allowed``)."""
         return rows_allowed(self.max_suppressed, rows, k)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(SetPolicy, MemberPolicy):
-    """What a release of one table must be: settings of a set of tables, and those of its only member.
+    """The requirements for a release of one table: settings of a set of tables and those of its only member.
 
     Attributes:
-        models: what every published class must satisfy.
-        population: the table, or the file, that k-map and delta-presence compare with.
-        origin: the table that a release is made from, where the policy is for one table.
-        standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` look at.
+        models: the models that every published class must satisfy.
+        population: the table or file that k-map and delta-presence compare with.
+        origin: the original table, if the policy is for one table.
+        standards: names of standards (``standards/*.toml``) whose rules ``check`` and ``report`` apply.
     """
 
     models: tuple[PrivacyModel, ...] = (KAnonymity(DEFAULT_K),)
@@ -266,7 +266,7 @@ class Policy(SetPolicy, MemberPolicy):
                 f"prove is for {' and '.join(algorithms_of('local'))}, of which it says how far from the best any of "
                 f"their kind they may be; {self.algorithm} is not one of them."
             )
-        _ = self.cutting  # complains of what is not for this algorithm
+        _ = self.cutting  # raises an error if a setting is for another algorithm
         self._require_levels()
         if not self.models:
             raise UsageError("A release needs a privacy model: give k.")
@@ -281,13 +281,13 @@ class Policy(SetPolicy, MemberPolicy):
         self._require_use_of_key()
         self._name_one_entity()
         if self.standards:
-            from kanon_sql.policy.standards import standards_named  # read only where a policy names some
+            from kanon_sql.policy.standards import standards_named  # imported only if a policy names a standard
 
             object.__setattr__(self, "standards", standards_named(self.standards))
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What is searched, and within which limit, as ledger and report write it."""
+        """The space of the search and its limit, as ledger and report write them."""
         asked = {name: getattr(self, name) for name in ("algorithm", "measure", "max_suppressed")}
         return asked | {"weights": stated_weights(self.weights)}
 
@@ -314,7 +314,7 @@ class Policy(SetPolicy, MemberPolicy):
             )
 
     def _name_one_entity(self) -> None:
-        """Let columns and models name the same person, or none."""
+        """Make columns and models name the same person column, or none."""
         named = {name for name in (self.columns.entity, *(model.entity for model in self.models)) if name is not None}
         if len(named) > 1:
             raise UsageError(f"Several columns are to name the person: {', '.join(sorted(named))}. Name one.")
@@ -338,12 +338,12 @@ class Policy(SetPolicy, MemberPolicy):
 
     @property
     def cutting(self) -> Cutting | None:
-        """How the table is cut into parts; None for algorithms that do not."""
+        """How the table is cut into parts; None for algorithms that do not cut."""
         said = {name: getattr(self, name) for name in OPTIONS}
         return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
 
     def of_rows(self) -> Policy:
-        """Return the policy with its quasi-identifiers and k alone."""
+        """Return the policy with only its quasi-identifiers and k."""
         named = self.columns.quasi_identifiers
         known = {folded(name) for name in named}
         return replace(
@@ -360,19 +360,19 @@ class Policy(SetPolicy, MemberPolicy):
 
     @property
     def population_path(self) -> str:
-        """The population as it is seen from here: a file that is named from the policy's directory, or a table."""
+        """The population from the current directory: a file that is relative to the policy's directory, or a table."""
         name = self.population or ""
         path = self.directory / name
         return str(path) if path.suffix and path.exists() else name
 
     @property
     def k(self) -> int:
-        """The k of k-anonymity, of all quasi-identifiers or of some; 1 where it is not required."""
+        """The k of k-anonymity, for all quasi-identifiers or some; 1 if it is not required."""
         return max((model.k for model in k_apart(self.models) if isinstance(model, KAnonymity)), default=1)
 
 
 def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple[PrivacyModel, ...]:
-    """Return the models that ``models`` and ``k`` of a public call require; by default, k = 5 alone."""
+    """Return the models from the arguments ``models`` and ``k`` of a public call; by default, k = 5."""
     if k is None:
         return (KAnonymity(DEFAULT_K),) if models is None else tuple(models)
     others = tuple(models or ())
@@ -382,7 +382,7 @@ def models_with_k(models: Iterable[PrivacyModel] | None, k: int | None) -> tuple
 
 
 def k_apart(models: Iterable[PrivacyModel]) -> tuple[PrivacyModel, ...]:
-    """Return models as they are written down: k by itself, beside the number of columns that it is required of."""
+    """Split k-anonymity of some columns into k and the number of columns, as files store it."""
     found: list[PrivacyModel] = []
     for model in models:
         if isinstance(model, KnownSubsets) and model.k is not None:
@@ -393,7 +393,7 @@ def k_apart(models: Iterable[PrivacyModel]) -> tuple[PrivacyModel, ...]:
 
 
 def _with_k_of_known(models: tuple[PrivacyModel, ...]) -> tuple[PrivacyModel, ...]:
-    """Return models in which k of some columns is one model, and stands alone."""
+    """Merge k and the number of columns into one model, which excludes all others."""
     known = known_subsets_of(models)
     if known is None:
         return models
@@ -415,7 +415,7 @@ def make_policy(
     models: Sequence[PrivacyModel] | None = None,
     **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know, and of its columns
 ) -> Policy:
-    """Return the policy that was given, or read from a file, or the one that settings make."""
+    """Return the given policy, or read it from a file, or make it from settings."""
     if isinstance(policy, Policy):
         return policy
     if policy is not None:
@@ -435,14 +435,14 @@ def make_policy(
 
 
 SETTINGS = settings_of(Policy)
-"""The settings that are one value, by their names."""
+"""The settings that are one value, by name."""
 K = Setting("The smallest class that may be published.", "privacy", int, DEFAULT_K, "k", "k", is_shown=True)
 ALL_SETTINGS = {one.key: one for one in (K, *SETTINGS.values(), *DESTINATION.values())}
-"""The settings of kanon.toml that are one value, by their keys."""
+"""The settings of kanon.toml that are one value, by key."""
 
 
 def with_settings(call: Call) -> Call:
-    """Let a public call that takes ``**settings`` show each setting as a keyword, with its default."""
+    """Show each setting as a keyword, with its default, in the signature of a call that takes ``**settings``."""
     own = inspect.signature(call)
     *first, _ = own.parameters.values()
     keywords = [
@@ -465,28 +465,28 @@ TABLES = "tables"
 
 
 def read_policy(path: Path) -> tuple[Policy, Destination]:
-    """Return the policy and the destination in a kanon.toml, or raise a PolicyError."""
+    """Read the policy and the destination from a kanon.toml, or raise a PolicyError."""
     return parsed(path, None, _from_document)
 
 
 def time_zone_of(path: Path) -> str:
-    """Return the time zone in a kanon.toml, of one table or of several."""
+    """Return the time zone in a kanon.toml, for one table or several."""
     release = toml_document(path).get("release", {})
     return checked(release.get("time_zone", UTC), str, "release.time_zone") if isinstance(release, dict) else UTC
 
 
 def given_policy(policy: Policy | str | os.PathLike[str] | None) -> tuple[Policy | None, Destination]:
-    """Return the policy of a public call, read where it is a file; only a file has a destination."""
+    """Return the policy of a public call, read if it is a file. Only a file has a destination."""
     return (policy, Destination()) if policy is None or isinstance(policy, Policy) else read_policy(Path(policy))
 
 
 def parse_policy(text: str, path: Path) -> tuple[Policy, Destination]:
-    """Return what a kanon.toml says; ``path`` is where it lies, or is to lie: its relative paths start from there."""
+    """Parse a kanon.toml. Its relative paths start from the directory of ``path``, which need not exist yet."""
     return parsed(path, text, _from_document)
 
 
 def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
-    """Write a policy and a destination as a kanon.toml that reads back as the same, whole or not at all.
+    """Write a policy and a destination as a kanon.toml that reads back as the same, atomically.
 
     Raises:
         SourceError: the file cannot be written.
@@ -497,7 +497,7 @@ def write_policy(policy: Policy, destination: Destination, path: Path) -> None:
 
 
 def policy_text(policy: Policy, destination: Destination, directory: Path) -> str:
-    """Return the text of a kanon.toml that reads back as a policy and a destination, where it lies in a directory."""
+    """Return the text of a kanon.toml in a directory that reads back as a policy and a destination."""
     origin = policy.origin
     source = {} if origin is None else {"from": seen_from(directory, origin.source), "table": origin.table}
     privacy, search, release = settings_by_section(policy, SETTINGS, directory).values()

@@ -1,4 +1,4 @@
-"""``[publish]``: what is done to columns that are kept, beside generalization. No privacy model counts on it.
+"""``[publish]``: rules for kept columns, in addition to generalization. No privacy model relies on them.
 
     round:100            the nearest multiple of 100; halves are rounded away from zero
     top:90, bottom:18    90 and more become one text, ``90+``; 18 and less become ``<=18``
@@ -8,8 +8,8 @@
     redact               e-mail addresses, phone numbers and the like inside a text become ``[e-mail]``, ``[phone]``
     hash                 the pseudonym of the value, as with ``--pseudonymize``
 
-A column has one rule; top and bottom go together. Top and bottom coding are those of sdcMicro (``topBotCoding``) and of
-the manual of tau-ARGUS, with a text in the place of the replacement value, and the threshold itself coded too.
+A column has one rule; only top and bottom combine. Top and bottom coding follow sdcMicro (``topBotCoding``) and the
+manual of tau-ARGUS, but the replacement is a text and the threshold itself is coded too.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class PublishRule:
 
 @dataclass(frozen=True)
 class RuledColumn:
-    """A kept column, and the rules by which it is published."""
+    """A kept column and the rules that publish it."""
 
     column: Column
     rules: tuple[PublishRule, ...]
@@ -90,7 +90,7 @@ class RuledColumn:
 
     @property
     def decimals(self) -> int:
-        """Digits after the decimal point of the numbers in the rules."""
+        """Decimal places of the numbers in the rules."""
         exponents = [int(number.normalize().as_tuple().exponent) for rule in self.rules for number in rule.numbers]
         return max(0, *(-exponent for exponent in exponents), 0)
 
@@ -108,7 +108,7 @@ def as_written(number: Decimal) -> str:
 
 
 def parse_publish_rules(column: str, texts: Sequence[str]) -> tuple[PublishRule, ...]:
-    """Return the rules of a column; raise where one is not written as it should be, or several do not go together."""
+    """Parse the rules of a column. Raises an error for an invalid rule or a combination that is not allowed."""
     rules = tuple(_parsed(column, text) for text in texts)
     kinds = [rule.kind for rule in rules]
     if not rules:
@@ -165,7 +165,7 @@ _WANTED = {
 def ruled_columns(
     publish: Mapping[str, Sequence[str]], roles: Roles, columns: Sequence[Column], table: str
 ) -> tuple[RuledColumn, ...]:
-    """Return the columns that rules are for, in the order of the table, or raise where a rule cannot be for one."""
+    """Return the columns with rules, in table order. Raises an error if a rule does not suit its column."""
     found: dict[str, RuledColumn] = {}
     for name, texts in publish.items():
         (column,) = resolve_columns([name], columns, table)
@@ -189,7 +189,7 @@ def ruled_columns(
 
 
 def rules_that_help(column: Column) -> str | None:
-    """Return the rules by which nearly unique values of a column could be published; None if there is none."""
+    """Return the rules that could publish nearly unique values of a column; None if there are none."""
     if column.family in NUMBERS:
         return "round or microaggregate"
     return {"date": "shift-dates", "timestamp": "shift-dates", "text": "redact or hash"}.get(column.family)

@@ -1,9 +1,9 @@
-"""Privacy models by the names of their options (``kanon_sql.models.options``): on the command line, in kanon.toml.
+"""Privacy models by option name (``kanon_sql.models.options``): on the command line and in kanon.toml.
 
-    --l 3    --t 0.2    --recursive 3,2        about the only sensitive column
-    --l diagnosis=3                            about one of several
+    --l 3    --t 0.2    --recursive 3,2        for the only sensitive column
+    --l diagnosis=3                            for one of several
 
-In kanon.toml the same names stand in [privacy], with underscores: ``l = 3``, or ``l = { diagnosis = 3 }``.
+In kanon.toml the same names are keys of [privacy], with underscores: ``l = 3``, or ``l = { diagnosis = 3 }``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def with_required_models(
     of_file: Sequence[PrivacyModel], texts: Mapping[str, Sequence[str]]
 ) -> tuple[PrivacyModel, ...]:
-    """Return the models of a policy file with those of the command line, each instead of the one of its kind.
+    """Return the models of a policy file, with those of the command line in place of models of the same kind.
 
-    ``texts`` is what was typed, for each option by its name in ``model_options``.
+    ``texts`` are the values typed for each option, by its name in ``model_options``.
     """
     options = model_options()
     new = [_parsed(option, text) for name, option in options.items() for text in texts.get(name, ())]
@@ -39,7 +39,7 @@ def with_required_models(
 
 
 def _parsed(option: ModelOption, text: str) -> PrivacyModel:
-    """Return the model that a text asks for: thresholds with commas between, after a column and = or alone."""
+    """Parse a model: comma-separated thresholds, alone or after a column and =."""
     column, _, numbers = text.rpartition("=")
     flag = f"--{option.name.replace('_', '-')}"
     try:
@@ -54,7 +54,7 @@ def _parsed(option: ModelOption, text: str) -> PrivacyModel:
 
 
 def _made(option: ModelOption, values: Sequence[float], column: str | None, where: str) -> PrivacyModel:
-    """Return a model; a message about its thresholds begins with where they stand."""
+    """Return a model. Messages about its thresholds start with ``where``."""
     try:
         return option.make(values, column)
     except UsageError as error:
@@ -62,7 +62,7 @@ def _made(option: ModelOption, values: Sequence[float], column: str | None, wher
 
 
 def _require_one_each(models: Iterable[PrivacyModel], where: str) -> None:
-    """Raise where two models of a kind are about one column: a policy file has room for one, and the other would go.
+    """Raise an error if two models of a kind are about one column: a policy file can hold only one of them.
 
     A model that names no column may be about the column of another one.
     """
@@ -80,9 +80,9 @@ def _require_one_each(models: Iterable[PrivacyModel], where: str) -> None:
 def _with_variants(
     models: list[PrivacyModel], texts_of: Callable[[str], Iterable[str]], prefix: str
 ) -> tuple[PrivacyModel, ...]:
-    """Return models with the variants that texts name: ``ordered`` for all of a kind, or ``salary=ordered``.
+    """Return models with the variants in the texts: ``ordered`` for all of a kind, or ``salary=ordered``.
 
-    ``prefix`` stands before the name of a variant in messages.
+    ``prefix`` precedes the name of a variant in messages.
     """
     for option in model_options().values():
         if (variant := option.variant) is None:
@@ -106,7 +106,7 @@ def _with_variants(
 
 
 def from_settings(settings: Mapping[str, Any]) -> tuple[PrivacyModel, ...]:
-    """Return the models that a section [privacy] requires, but for k."""
+    """Return the models that a section [privacy] requires, except k."""
     models: list[PrivacyModel] = []
     for name, option in model_options().items():
         if (setting := settings.get(name)) is None:
@@ -130,7 +130,7 @@ def from_settings(settings: Mapping[str, Any]) -> tuple[PrivacyModel, ...]:
 
 
 def to_settings(models: Sequence[PrivacyModel]) -> dict[str, Any]:
-    """Return what a section [privacy] has of these models, but for k."""
+    """Return the entries of these models in a section [privacy], except k."""
     options = model_options()
     kinds = {option.model for option in options.values()}
     _require_one_each((model for model in models if type(model) in kinds), "The policy")

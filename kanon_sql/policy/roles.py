@@ -1,7 +1,7 @@
-"""Which column plays which role: identifying, quasi-identifying, sensitive or insensitive.
+"""Roles of columns: identifying, quasi-identifying, sensitive or insensitive.
 
-Every column of the table ends with a role. A column without one is an error, unless the policy says what
-happens to the rest: a column that is published by oversight is how people get hurt.
+Every column of a table gets a role. A column without one is an error unless the policy has a rule for the rest: a
+column published by oversight harms people.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class NamedColumns:
     Attributes:
         identifying: never published.
         quasi_identifiers: generalized until classes are large enough.
-        sensitive: published as they are; what must not be learned about a person.
-        insensitive: published as they are; a sensitive column may be named here too, which confirms that.
-        rest: what happens to columns that were not named: ``keep`` (insensitive), ``drop``, or None (an error).
+        sensitive: published unchanged; an attacker must not learn them about a person.
+        insensitive: published unchanged; naming a sensitive column here too confirms that.
+        rest: the treatment of unnamed columns: ``keep`` (insensitive), ``drop``, or None (an error).
         entity: the column that names the person that a row is about; never published.
         pseudonymize: identifying columns that are published as pseudonyms.
-        proposed: columns whose role ``kanon init`` proposed, and no person has confirmed.
+        proposed: columns whose role ``kanon init`` proposed and no person has confirmed.
     """
 
     identifying: tuple[str, ...] = ()
@@ -51,16 +51,16 @@ class NamedColumns:
 class Roles:
     """The columns of a table by role; each column is in exactly one of the first five."""
 
-    quasi_identifiers: tuple[Column, ...]  # in the order in which they were given; others are in the order of the table
+    quasi_identifiers: tuple[Column, ...]  # in the order given; other roles are in table order
     sensitive: tuple[Column, ...]
     insensitive: tuple[Column, ...]
-    identifying: tuple[Column, ...]  # never published as they are; the entity column is one of them
-    dropped: tuple[Column, ...]  # not published because the rest was to be dropped
+    identifying: tuple[Column, ...]  # never published unchanged; includes the entity column
+    dropped: tuple[Column, ...]  # not published because the rest is dropped
     entity: Column | None = None
-    pseudonymized: tuple[Column, ...] = ()  # those of the identifying ones that are published as pseudonyms
-    # those that are published in a role that ``kanon init`` proposed, and no person has confirmed
+    pseudonymized: tuple[Column, ...] = ()  # identifying columns that are published as pseudonyms
+    # published in a role that ``kanon init`` proposed and no person has confirmed
     proposed: tuple[Column, ...] = ()
-    without_role: tuple[Column, ...] = ()  # those that are published as they are, and that no person gave a role
+    without_role: tuple[Column, ...] = ()  # published unchanged although no person gave them a role
 
     @property
     def left_out(self) -> list[str]:
@@ -69,7 +69,7 @@ class Roles:
 
 
 def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str, *, may_have_none: bool = False) -> Roles:
-    """Return the role of every column of a table; ``may_have_none`` of them quasi-identifying."""
+    """Return the role of every column of a table. With ``may_have_none``, it may lack quasi-identifiers."""
     given: dict[str, str] = {}
 
     def take(names: Iterable[str], role: str) -> tuple[Column, ...]:
@@ -119,7 +119,7 @@ def assign_roles(named: NamedColumns, columns: Sequence[Column], table: str, *, 
 
 
 def resolve_quasi_identifiers(names: Iterable[str], columns: Sequence[Column], table: str) -> tuple[Column, ...]:
-    """Return the named quasi-identifiers, each once, of a table that is looked at as it is."""
+    """Return the named quasi-identifiers, each once, for a table that is measured without a policy."""
     resolved = resolve_columns(names, columns, table)
     if not resolved:
         raise UsageError(NO_QUASI_IDENTIFIER)

@@ -1,4 +1,4 @@
-"""The JSON Schema of kanon.toml, made from the declared settings: editors complete and check the file by it."""
+"""The JSON Schema of kanon.toml, generated from the declared settings. Editors complete and check the file with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(__file__).with_name("kanon.schema.json")
 FIRST_LINE = "#:schema kanon.schema.json\n"
-"""The first line of a kanon.toml: editors look for that file beside it (``kanon settings --format schema``)."""
+"""The first line of a kanon.toml. Editors look for that file beside it (``kanon settings --format schema``)."""
 _TYPES: dict[Any, str] = {int: "integer", float: "number", bool: "boolean", str: "string", Path: "string"}
 _NUMBER = {"type": "number"}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -32,7 +32,7 @@ _VALUES = {
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a kanon.toml of one table; of one of several tables, [tables] may have anything."""
+    """Return the JSON Schema of a kanon.toml for one table. With several tables, [tables] is not checked."""
     declared: dict[str, dict[str, Any]] = {
         section: {name: {} for name in sorted(SECTIONS[section])} for section in SECTIONS
     }

@@ -1,7 +1,7 @@
-"""Settings of a policy, each declared once; and what other values of a kanon.toml must be.
+"""Settings of a policy, each declared once, and checks for the other values of a kanon.toml.
 
-A setting is a field of ``SetPolicy`` or ``Destination`` that is made by ``setting``. From it come its keyword, its
-option, its place in kanon.toml, its line in ``kanon settings`` and the sentence of its error.
+A setting is a field of ``SetPolicy`` or ``Destination`` that ``setting`` declares. Its keyword, option, key in
+kanon.toml, line in ``kanon settings`` and error sentence all derive from it.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class Setting:
 
     Attributes:
         about: one line of help.
-        section: of kanon.toml.
-        takes: the words that it may be, or the type of its option.
-        name: of the field and of the keyword.
-        key: in kanon.toml and behind ``--set``; the option has hyphens for underscores. By default, the name.
-        also: further JSON types that kanon.toml may have.
-        must: what a value must be, as an error says it; by default, made from ``takes``.
+        section: section of kanon.toml.
+        takes: allowed words, or the type of its option.
+        name: name of the field and the keyword.
+        key: key in kanon.toml and for ``--set``; the option has hyphens for underscores. By default, the name.
+        also: further JSON types that kanon.toml accepts.
+        must: the requirement on a value, for errors; by default, derived from ``takes``.
         read: returns the value of a policy, or raises a ValueError; None keeps the given value.
-        is_written: whether a kanon.toml that is written has it if it is the default, too.
-        is_shown: whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``.
-        in_sets: whether a policy of several tables has it, too.
+        is_written: True if a written kanon.toml includes it even if it has its default.
+        is_shown: True if the help shows its option; others are recommended as ``--set KEY=VALUE``.
+        in_sets: True if a policy of several tables has it too.
     """
 
     about: str
@@ -65,7 +65,7 @@ class Setting:
         return self.must or (_KINDS[self.takes] if isinstance(self.takes, type) else either(self.takes))
 
     def value(self, given: Any) -> Any:  # noqa: ANN401 - of each setting its own
-        """Return a given value as a policy has it, or raise a UsageError."""
+        """Return the policy value for a given value, or raise a UsageError."""
         if given == self.default and type(given) is type(self.default):
             return given
         with suppress(TypeError, ValueError):
@@ -75,10 +75,10 @@ class Setting:
         raise UsageError(f"{self.key} must be {self.must_be}. Got {given!r}.{meant}")
 
     def of_text(self, text: str) -> Any:  # noqa: ANN401 - as above
-        """Return the value that ``--set`` gives, or raise a UsageError."""
+        """Return the value for a text of ``--set``, or raise a UsageError."""
         given: Any = text
         if self.takes in {int, float, bool, Path}:
-            with suppress(ValueError, KeyError):  # which the last line says
+            with suppress(ValueError, KeyError):  # the last line raises instead
                 given = {"true": True, "false": False}[text] if self.takes is bool else self.takes(text)
         return self.value(given)
 
@@ -107,19 +107,19 @@ def as_declared(one: Setting) -> Any:  # noqa: ANN401 - as above
 
 
 def settings_of(policy: type) -> dict[str, Setting]:
-    """Return the settings that a policy declares, by their names."""
+    """Return the settings that a policy declares, by name."""
     declared = {one.name: one.metadata["setting"] for one in fields(policy) if "setting" in one.metadata}
     return {name: replace(one, name=name, key=one.key or name) for name, one in declared.items()}
 
 
 def check_settings(policy: Any, settings: Mapping[str, Setting]) -> None:  # noqa: ANN401 - of one table or of several
-    """Give the settings of a policy the values that they have, or raise a UsageError."""
+    """Normalize the settings of a policy in place, or raise a UsageError."""
     for name, one in settings.items():
         object.__setattr__(policy, name, one.value(getattr(policy, name)))
 
 
 def settings_in(document: Mapping[str, Any], settings: Mapping[str, Setting], directory: Path) -> dict[str, Any]:
-    """Return the settings that a kanon.toml in a directory gives."""
+    """Return the settings from a kanon.toml in a directory."""
     found = {}
     for name, one in settings.items():
         value = document.get(one.section, {}).get(one.key)
@@ -134,7 +134,7 @@ def settings_by_section(
     settings: Mapping[str, Setting],
     directory: Path,
 ) -> dict[str, dict[str, Any]]:
-    """Return what the sections of a kanon.toml in a directory have of the settings of a policy."""
+    """Return the settings of a policy by section, for a kanon.toml in a directory."""
     found: dict[str, dict[str, Any]] = {"privacy": {}, "search": {}, "release": {}}
     for name, one in settings.items():
         value = getattr(policy, name)
@@ -149,7 +149,7 @@ def names_in(section: str, settings: Mapping[str, Setting]) -> set[str]:
 
 
 def require_known(document: Mapping[str, Any], sections: Mapping[str, set[str]], others: tuple[str, ...]) -> None:
-    """Refuse an unknown section or setting of a kanon.toml; the settings of ``others`` may have any name."""
+    """Raise an error for an unknown section or setting of a kanon.toml. Settings of ``others`` may have any name."""
     known = (*sections, *others)
     for section, settings in document.items():
         if section not in known or not isinstance(settings, dict):
@@ -166,8 +166,8 @@ def positive(value: Any) -> Any:  # noqa: ANN401 - what is given
 
 
 def toml_document(path: Path, text: str | None = None) -> dict[str, Any]:
-    """Return what a policy file says, or what a text does that is to be one."""
-    import tomllib  # most runs read no file of settings
+    """Parse a policy file, or a text that will become one."""
+    import tomllib  # most runs read no settings file
 
     try:
         return tomllib.loads(path.read_text(encoding="utf-8") if text is None else text)
@@ -178,7 +178,7 @@ def toml_document(path: Path, text: str | None = None) -> dict[str, Any]:
 
 
 def parsed(path: Path, text: str | None, read: Callable[[dict[str, Any], Path], Read]) -> Read:
-    """Return what a policy file or text says, as ``read`` understands it; errors name the file."""
+    """Parse a policy file or text and pass it to ``read``. Errors name the file."""
     document = toml_document(path, text)
     try:
         return read(document, path.parent)
@@ -197,7 +197,7 @@ def listed_texts(value: Any, otherwise: str) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def checked(value: Any, kind: type | tuple[str, ...], where: str) -> Any:  # noqa: ANN401 - as above
-    """Return a value of a kind, or one of some words; None stays None."""
+    """Return a value of a type, or one of some words. None stays None."""
     if isinstance(kind, tuple):
         is_one = value in kind
     else:
@@ -210,7 +210,7 @@ def checked(value: Any, kind: type | tuple[str, ...], where: str) -> Any:  # noq
 
 
 def toml_of(document: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the text of a kanon.toml, without values that are None and sections that are empty."""
+    """Return the text of a kanon.toml, without None values and empty sections."""
     import tomli_w
 
     given = {name: {key: one for key, one in section.items() if one is not None} for name, section in document.items()}
@@ -218,7 +218,7 @@ def toml_of(document: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def moved_rules(rules: Mapping[str, Given], old: Path, new: Path) -> dict[str, str]:
-    """Return the rules of hierarchies, with the paths of files as they are seen from another directory."""
+    """Return hierarchy rules with file paths relative to another directory."""
     return {name: _moved(rule, old, new) for name, rule in rules.items()}
 
 
@@ -229,11 +229,11 @@ def _moved(rule: Given, old: Path, new: Path) -> str:
     if parsed.is_ready_made:
         return str(parsed)
     path = relative_path(Path(parsed.path), new)
-    # A file may be called like a rule: ./flat is the file.
+    # A file may have the name of a rule: ./flat is the file.
     return parsed.with_path(path if os.sep in path else os.path.join(os.curdir, path))  # noqa: PTH118 - a Path would drop the ./
 
 
 def rule_from_anywhere(rule: str) -> str:
-    """Return a rule, with the path of a file as it is from wherever a policy's paths start."""
+    """Return a rule whose file path does not depend on where a policy's paths start."""
     parsed = parse_rule(rule)
     return parsed.absolute() if isinstance(parsed, ListedRule) else rule

@@ -1,4 +1,4 @@
-"""Standards: the packs of rules in ``standards/*.toml``, by name (see ``standards/README.md``)."""
+"""Standards: rule packs in ``standards/*.toml``, by name (see ``standards/README.md``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Mark = Literal["primary", "secondary", "partly secondary"]
 
 @dataclass(frozen=True)
 class Replacement:
-    """A new column that a proposed policy publishes instead of a column of some kinds (``standards/README.md``)."""
+    """A new column that a proposed policy publishes in place of columns of some kinds (``standards/README.md``)."""
 
     kinds: tuple[str, ...]
     families: tuple[str, ...]
@@ -32,7 +32,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class StandardRule:
-    """A rule of a standard; ``standards/README.md`` says what each setting is."""
+    """A rule of a standard; ``standards/README.md`` explains each setting."""
 
     id: str
     text: str
@@ -57,7 +57,7 @@ class StandardRule:
 class Standard:
     """A standard, with the thresholds of one of its settings if it has several.
 
-    ``mark`` says whether the source itself was read.
+    ``mark`` tells if the source itself was read.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Standard:
 
 
 def standard_names() -> list[str]:
-    """Return the names of all standards, each with each of its settings."""
+    """Return the names of all standards, including each setting."""
     return [
         f"{name}:{setting}" if setting else name
         for name, document in _documents().items()
@@ -82,7 +82,7 @@ def standard_names() -> list[str]:
 
 
 def standard_named(name: str) -> Standard:
-    """Return the standard of a name, or raise a UsageError."""
+    """Return a standard by name, or raise a UsageError."""
     known = standard_names()
     if name not in known:
         if settings := [one for one in known if one.partition(":")[0] == name]:
@@ -100,13 +100,13 @@ def standard_named(name: str) -> Standard:
 
 
 def values_asked_for(names: Iterable[str]) -> int:
-    """Return how many values of a sensitive column every class must have by some standards; 1 where none asks."""
+    """Return how many values of a sensitive column each class needs by some standards; 1 if none requires any."""
     rules = [rule for name in names for rule in standard_named(name).rules if rule.check == "distinct"]
     return max((rule.least for rule in rules), default=1)
 
 
 def standards_named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of standards, each once; raise where one is none."""
+    """Return names of standards, each once. Raises an error for an unknown name."""
     return tuple(dict.fromkeys(standard_named(name).name for name in names))
 
 

@@ -1,6 +1,6 @@
-"""What is required of several tables of a database that are released together: a kanon.toml with ``[tables.NAME]``.
+"""Policies for several tables of a database that are released together: a kanon.toml with ``[tables.NAME]``.
 
-``docs/policy.md`` shows a whole one. Paths in the file start from the directory of the file.
+``docs/policy.md`` shows a complete one. Paths in the file are relative to its directory.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ if TYPE_CHECKING:
 
 Rows = Literal["people", "events", "kept", "dropped"]
 MOST_EVENTS = 3
-"""The largest ``km``: combinations of more events than that are too many to count."""
+"""The largest ``km``: combinations of more events are too many to count."""
 
 
 @dataclass(frozen=True)
 class Through:
-    """How a row reaches its person by another row: ``column`` has the key of a row of ``table``."""
+    """A link from a row to its person through another row: ``column`` has the key of a row of ``table``."""
 
     column: str
     table: str
 
     def setting(self) -> dict[str, str]:
-        """Return it as kanon.toml has it."""
+        """Return the link as an entry of kanon.toml."""
         return {"through": self.column, "to": self.table}
 
 
 @dataclass(frozen=True)
 class TablePolicy(MemberPolicy):
-    """What is required of one of the tables; of its columns, those that name persons and rows have no role.
+    """The requirements for one of the tables. Columns that name persons and rows have no role.
 
     Attributes:
-        name: of the table; with its schema before a point, if that is not the current one.
-        rows: people (one row each), events of people, or of nobody: kept as they are, or dropped.
-        person: the column that names the person, or how a row reaches the row that has it; None if rows are of nobody.
+        name: name of the table, with its schema before a dot if that is not the current one.
+        rows: people (one row each), events of people, or rows of no person: kept unchanged, or dropped.
+        person: the column that names the person, or the link to a row that has it; None if rows belong to no person.
         key: the column that names a row, if other tables refer to it.
-        weight: how much the loss of the table counts among those of others.
+        weight: the weight of the table's loss among the tables.
     """
 
     name: str
@@ -101,7 +101,7 @@ class TablePolicy(MemberPolicy):
 
     @property
     def named(self) -> NamedColumns:
-        """The roles of columns: those that name persons and rows become pseudonyms."""
+        """The roles of columns. Columns that name persons and rows become pseudonyms."""
         return replace(self.columns, pseudonymize=tuple(filter(None, (self.reference, self.key))))
 
     def _wrong(self) -> Iterator[str]:
@@ -129,7 +129,7 @@ class TablePolicy(MemberPolicy):
         yield from self._wrong_columns()
 
     def _wrong_columns(self) -> Iterator[str]:
-        """Yield what is wrong if a column that becomes a pseudonym is named as something else too."""
+        """Yield an error if a column that becomes a pseudonym has another role too."""
         leads = f"refers to {self.person.table}" if isinstance(self.person, Through) else "names the person"
         named = [(name, what) for name, what in ((self.reference, leads), (self.key, "is the key")) if name]
         names = {folded(name): what for name, what in named}
@@ -159,10 +159,10 @@ def _named(given: str) -> str:
 
 @dataclass(frozen=True)
 class TablesPolicy(SetPolicy):
-    """What is required of tables that are released together.
+    """The requirements for tables that are released together.
 
     Attributes:
-        tables: in the order of the file.
+        tables: the tables, in the order of the file.
         source: the database.
     """
 
@@ -199,7 +199,7 @@ class TablesPolicy(SetPolicy):
         check_settings(self, OF_TABLES)
         KAnonymity(self.k)  # refuses a k below 1
         if self.source is not None:
-            Origin(self.source)  # refuses one that is empty, or has a password in it
+            Origin(self.source)  # refuses an empty source, or one with a password
         places = (self.into_schema, self.out, self.out_directory)
         if sum(place is not None for place in places) + self.in_place > 1:
             raise UsageError("A release goes to one place: give one of into_schema, out, out_directory and in_place.")
@@ -207,7 +207,7 @@ class TablesPolicy(SetPolicy):
             raise UsageError(NO_BACKUP_ELSEWHERE)
         self._require_names()
         self._require_paths()
-        # A way names its table as the section does, whatever its case was.
+        # A link spells its table as the section does, whatever its case was.
         named = []
         for table in self.tables:
             way = table.person
@@ -237,7 +237,7 @@ class TablesPolicy(SetPolicy):
             if isinstance(way := table.person, Through) and (wrong := self._wrong_way(table, way)) is not None:
                 raise UsageError(f"[tables.{table.name}] {way.column} goes through {way.table}, {wrong}.")
         for table in self.tables:
-            self.path(table)  # refuses a circle
+            self.path(table)  # refuses a cycle
 
     def _wrong_way(self, table: TablePolicy, way: Through) -> str | None:
         through = self.table(way.table)
@@ -256,22 +256,22 @@ class TablesPolicy(SetPolicy):
 
     @property
     def weights(self) -> dict[str, Fraction]:
-        """The weights that are given: of tables, and of columns as TABLE.COLUMN."""
+        """The given weights, of tables and of columns as TABLE.COLUMN."""
         of_tables = {table.name: table.weight for table in self.tables if table.weight != 1}
         of_columns = {f"{one.name}.{column}": weight for one in self.tables for column, weight in one.weights.items()}
         return of_tables | of_columns
 
     @property
     def people(self) -> TablePolicy | None:
-        """The table that has a row for each person, if there is one."""
+        """The table with one row for each person, if there is one."""
         return next((table for table in self.tables if table.rows == "people"), None)
 
     def table(self, name: str) -> TablePolicy | None:
-        """Return the policy of a table by its name, in any case, if it is there."""
+        """Return the policy of a table by its name, ignoring case, or None."""
         return next((table for table in self.tables if folded(table.name) == folded(name)), None)
 
     def path(self, table: TablePolicy) -> tuple[TablePolicy, ...]:
-        """Return a table and those that its rows go through to the one with a column of the person; refuse a circle."""
+        """Return a table and the tables that link it to the person column. Raises an error for a cycle."""
         found = [table]
         while isinstance(through := found[-1].person, Through):
             following = self.table(through.table)
@@ -289,7 +289,7 @@ OF_TABLES = {
     for name, one in settings_of(TablesPolicy).items()
     if name not in SETTINGS or has(row_of(name), "several tables")
 }
-"""The settings of a policy of several tables, by their names."""
+"""The settings of a policy of several tables, by name."""
 _SECTIONS: dict[str, set[str]] = {
     "source": {"from"},
     **{section: names_in(section, OF_TABLES) for section in ("privacy", "search", "release")},
@@ -304,22 +304,22 @@ def _not_of_several(name: str, called: str | None = None) -> str:
 
 
 def has_tables(given: str | os.PathLike[str] | Mapping[str, Any]) -> bool:
-    """Return True if a kanon.toml, by its path or its content, is a policy of several tables."""
+    """Return True if a kanon.toml, given as path or content, is a policy of several tables."""
     return TABLES in (given if isinstance(given, Mapping) else toml_document(Path(given)))
 
 
 def read_tables_policy(path: str | os.PathLike[str]) -> TablesPolicy:
-    """Return the policy in a kanon.toml of several tables, or raise a PolicyError."""
+    """Read a policy of several tables from a kanon.toml, or raise a PolicyError."""
     return parsed(Path(path), None, _from_document)
 
 
 def parse_tables_policy(text: str, path: Path) -> TablesPolicy:
-    """Return the policy of a kanon.toml of several tables; its relative paths start from the directory of ``path``."""
+    """Parse a kanon.toml of several tables. Its relative paths start from the directory of ``path``."""
     return parsed(path, text, _from_document)
 
 
 def write_tables_policy(policy: TablesPolicy, path: str | os.PathLike[str]) -> None:
-    """Write a policy of several tables as a kanon.toml that reads back as the same, whole or not at all.
+    """Write a policy of several tables as a kanon.toml that reads back as the same, atomically.
 
     Raises a UsageError if a hierarchy is a mapping or a data frame, which the file cannot name.
     """
@@ -329,7 +329,7 @@ def write_tables_policy(policy: TablesPolicy, path: str | os.PathLike[str]) -> N
 
 
 def tables_policy_text(policy: TablesPolicy, directory: Path) -> str:
-    """Return the text of a kanon.toml in a directory that reads back as a policy."""
+    """Return the text of a kanon.toml in a directory that reads back as the policy."""
     source = {"from": None if policy.source is None else seen_from(directory, policy.source)}
     tables = {table.name: _table_document(table, directory) for table in policy.tables}
     return toml_of({"source": source, **settings_by_section(policy, OF_TABLES, directory), TABLES: tables})

@@ -1,6 +1,6 @@
-"""Weights: how much the loss of a column counts among others, or that of a table in a set. By default 1.
+"""Weights: how much the loss of a column, or of a table in a set, counts among others. The default is 1.
 
-A column of weight 0 may be generalized freely. Weights are read exactly: ``3``, ``0.5`` and ``"1/3"`` are fractions.
+A column of weight 0 may be generalized freely. Weights are exact: ``3``, ``0.5`` and ``"1/3"`` are fractions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def weight_of(given: Any, of: str) -> Fraction:  # noqa: ANN401 - what a TOML fi
 
 
 def weights_of(given: Mapping[str, Any], quasi_identifiers: Sequence[str]) -> dict[str, Fraction]:
-    """Return the weights of columns as fractions; they are of quasi-identifiers, and some weight is above 0."""
+    """Return the weights of columns as fractions. They must be of quasi-identifiers, with at least one above 0."""
     found = {column: weight_of(value, f"column {column!r}") for column, value in given.items()}
     known = {folded(name) for name in quasi_identifiers}
     if other := next((column for column in found if folded(column) not in known), None):
@@ -45,7 +45,7 @@ def weights_of(given: Mapping[str, Any], quasi_identifiers: Sequence[str]) -> di
 
 
 def column_weights(given: Mapping[str, Fraction], columns: Iterable[str]) -> tuple[int, ...]:
-    """Return the weights of columns as whole numbers that are as small as possible; 1 if there are none.
+    """Return the weights of columns as the smallest whole numbers in the same proportion; 1 if no weights are given.
 
     >>> column_weights({"zip": Fraction(3, 2), "sex": Fraction(0)}, ["age", "sex", "zip"])
     (2, 0, 3)
@@ -55,7 +55,7 @@ def column_weights(given: Mapping[str, Fraction], columns: Iterable[str]) -> tup
 
 
 def in_proportion(weights: Sequence[Fraction]) -> tuple[int, ...]:
-    """Return fractions in the same proportion as whole numbers that are as small as possible."""
+    """Return fractions as the smallest whole numbers in the same proportion."""
     common = lcm(*(weight.denominator for weight in weights))
     numbers = [int(weight * common) for weight in weights]
     shared = gcd(*numbers) or 1
@@ -63,19 +63,19 @@ def in_proportion(weights: Sequence[Fraction]) -> tuple[int, ...]:
 
 
 def stated_weights(weights: Mapping[str, Fraction]) -> dict[str, int | str]:
-    """Return weights as kanon.toml and JSON have them: whole numbers, and other fractions as text."""
+    """Return weights for kanon.toml and JSON: whole numbers, and other fractions as text."""
     return {
         name: weight.numerator if weight.denominator == 1 else str(weight) for name, weight in sorted(weights.items())
     }
 
 
 def in_json(weights: Mapping[str, int | str]) -> dict[str, Any]:
-    """Return what JSON has of stated weights: nothing, if all columns count the same by default."""
+    """Return the JSON entry of stated weights: empty if all columns count the same by default."""
     return {"weights": weights} if weights else {}
 
 
 def weights_said(weights: Mapping[str, int | str]) -> str:
-    """Return stated weights as a line of a result says them.
+    """Return stated weights as a line of a result.
 
     >>> weights_said({"sex": 0, "zip": "3/2"})
     'sex 0, zip 3/2; 1 for all others'
