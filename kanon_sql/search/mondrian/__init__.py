@@ -1,1 +1,1 @@
-"""Mondrian: cuts the table into parts."""
+"""Mondrian: cut a table into parts."""

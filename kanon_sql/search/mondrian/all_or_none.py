@@ -1,29 +1,30 @@
-"""Cuts that read sensitive values and give none of them away to someone who knows the algorithm.
+"""Cuts that depend on sensitive values and reveal none of them to an attacker who knows the algorithm.
 
 The attacker knows the quasi-identifiers of all people, the algorithm, its settings and the release. Whether a cut
-violates a model depends on sensitive values, so that each cut that is *not* made tells something. The rules:
+violates a model depends on sensitive values, so each cut that is *not* made reveals something. The rules:
 
-1. Which cut of a part is tried is decided by quasi-identifiers and by how often the part has each sensitive value. The
-   attacker knows both: the values of a part are those of the published parts that it was cut into.
-2. A cut is tried only if it cannot fail, or if its failing leaves each person of the part at least ``wanted`` values:
-   as many as l, and two under models without an l. The attacker can repeat this decision.
-3. If a cut that was tried fails, the part is published as it is. No other cut of it is tried.
+1. Which cut of a part is tried depends only on quasi-identifiers and on how often the part has each sensitive value.
+   The attacker knows both: the values of a part are those of the published parts that it was cut into.
+2. A cut is tried only if it cannot fail, or if its failure leaves at least ``wanted`` possible values for each person
+   of the part: l values, or two under models without an l. The attacker can repeat this decision.
+3. If a cut that was tried fails, the part is published uncut. No other cut of it is tried.
 
-Proof. All that was decided follows from quasi-identifiers, from the values of published parts, and from the cuts that
-failed. By 3, a published part has at most one of these, and no part that it comes from has any. So the assignments of
-values to people that fit the release are, part by part, all those that fit the values of the part, and with which the
-cut that failed (if one did) fails. By 2, each person has ``wanted`` values among those. For a cut to fail, a side has
-to: for a person of this side, ``fills`` of ``sql/mondrian.sql`` makes assignments in which it has their value, and
-fails. For a person of another side, any value that such an assignment leaves over may be theirs. The sides are filled
-with the most frequent values first: if no side fails so, none fails at all, under models that are the harder to satisfy
-the more unequal the counts of a class are. Of those that compare counts with the table, an assignment must be found.
+Proof. All decisions follow from quasi-identifiers, from the values of published parts, and from the cuts that
+failed. By 3, a published part has at most one failed cut, and none of its ancestors has any. So the assignments of
+values to people that fit the release are, part by part, all those that fit the values of the part and make the failed
+cut (if any) fail. By 2, each person has ``wanted`` values among those. A cut fails if one of its sides
+fails: for a person of this side, ``fills`` of ``sql/mondrian.sql`` makes assignments in which the side has their value
+and fails. For a person of another side, any value that such an assignment leaves over may be theirs. The sides are
+filled with the most frequent values first. Under models that are harder to satisfy the more unequal the counts of a
+class are, no assignment fails if this one does not. Under models that compare counts with the table, a failing
+assignment must be found.
 
 Several sensitive columns: either no column's values can make a cut fail, or each column has its own assignments.
 
-Columns without a model are not looked at: one that goes with a column of a model may become certain through it.
+Columns without a model are ignored: if one correlates with a column of a model, its values may become certain.
 
-What remains: that a cut failed makes values likelier that are frequent in the part. How likely they get, is bounded by
-nothing; tests/oracles/choice.py computes it for small tables.
+Remaining risk: a failed cut makes the frequent values of the part likelier. Nothing bounds by how much;
+tests/oracles/choice.py computes it for small tables.
 
 Kenthapadi, Mishra & Nissim 2005 (simulatable auditing); Wong et al. 2007 (minimality attack).
 """
@@ -53,16 +54,16 @@ _LEAST_VALUES = 2
 
 
 def forbid(parts: Parts) -> exp.Table | None:
-    """Forbid the cuts of a round that would leave some side without what the models ask for.
+    """Forbid the cuts of a round that leave a side in violation of the models.
 
-    Return the table of the parts of which no other cut may be tried, if there may be any.
+    Return a table of the parts that no other cut may be tried on, or None if there can be none.
     """
     models, sensitive = parts.problem.models, parts.problem.about_sensitive
     if not parts.problem.is_all_or_none:
         forbid_by(parts, models)
         return None
     if of_rows := [model for model in models if model not in sensitive and model.entity is not None]:
-        forbid_by(parts, of_rows)  # that a side has k rows is known
+        forbid_by(parts, of_rows)  # the attacker knows whether a side has k rows
     # 2. Cuts that may be tried.
     by_column: dict[str, list[SensitiveModel]] = {}
     for model in sensitive:
@@ -78,7 +79,7 @@ def forbid(parts: Parts) -> exp.Table | None:
 
 
 def _find_possible(parts: Parts, column: str, models: Sequence[SensitiveModel], *, first: bool) -> None:
-    """Add to kanon_open, for each part, if a side can fail models of a column, and if people stay open then."""
+    """Add to kanon_open whether a side of each part can fail models of a column, and if people stay open then."""
     wanted = max(_LEAST_VALUES, *(model.least_rows for model in models))
 
     def values() -> exp.Select:
@@ -89,7 +90,7 @@ def _find_possible(parts: Parts, column: str, models: Sequence[SensitiveModel], 
         return counted.where(_is_cut(parts)).group_by(*keys, value.copy())
 
     def judged() -> exp.Select:
-        """Return whether each way to fill a side fails: classes of sensitive values that nobody has."""
+        """Return whether each way to fill a side fails. The classes hold hypothetical sensitive values."""
         filled = exp.select().from_(parts["kanon_fills"].copy()).where(sql.column(N) > 0)
         members = coded_members(filled, [sql.named(sql.column(name), name) for name in _CLASS])
         members = replace(members, value=lambda _: sql.column("value"))
@@ -109,15 +110,15 @@ def _find_possible(parts: Parts, column: str, models: Sequence[SensitiveModel], 
 
 
 def _is_cut(parts: Parts) -> exp.Expr:
-    """Return the condition that a tuple is of a part that has an allowed cut."""
+    """Return the condition that the part of a tuple has an allowed cut."""
     cut = exp.select(PART).from_(parts["kanon_round"].copy()).where(sql.column("allowed"))
     return exp.In(this=parts.of_tuple(PART), query=cut.subquery())
 
 
 def _not_tried(parts: Parts, *, exact: bool) -> exp.Select:
-    """Return the parts whose cut could fail, and tell somebody's value by that.
+    """Return the parts whose cut could fail and thereby reveal a person's value.
 
-    ``exact`` says of all models that a cut fails in some assignment of ``fills`` if it fails in any.
+    ``exact``: under all models, a cut fails in some assignment of ``fills`` if it fails in any assignment.
     """
     open_ = exp.LogicalAnd(this=sql.column("open"))
     cannot_fail = exp.Not(this=exp.LogicalOr(this=sql.column("can_fail"))) if exact else exp.false()

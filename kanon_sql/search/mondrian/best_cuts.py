@@ -1,34 +1,33 @@
 """``mondrian-plus``: the cuts that save most, of each part and of pairs of parts, over arrays.
 
-A round cuts every part where that saves most: of all columns and all places; or of the medians of all columns, where
-``mondrian`` compares what cuts save. It goes through the columns one by one:
+A round cuts every part where that saves most: at any place of any column, or (``mondrian``) only at the median of
+each column. It goes through the columns one by one:
 
-1. Groups: the tuples of each part in the order of their places, those of one place together; under a tree also those
-   under one label.
-2. What is known of the groups before and after each one, by one running minimum, maximum or union over all parts at
-   once: values of later parts are moved out of the way of earlier ones.
+1. Groups: the tuples of each part in the order of their places. Tuples of one place form a group; in a column with a
+   tree, so do tuples under one label.
+2. Summaries of the groups before and after each group, by one running minimum, maximum or union over all parts at
+   once: values of later parts are shifted so that they do not affect earlier ones.
 3. Cuts: of numbers and ranges, up to a group against all after it; at the nodes of a tree, and of NULLs, the group
-   against all others. Those that leave too few rows on a side are dropped.
-4. What both sides would lose; the cut after which a part loses least wins.
-5. Where more than rows counts, a statement judges the sides of these cuts (``all_or_none``). Of a part whose cut fails,
-   the column was tried without success.
+   against all others. Cuts that leave too few rows on a side are dropped.
+4. The loss of both sides: the cut after which a part loses least wins.
+5. If the models check more than row counts, a statement checks the sides of these cuts (``all_or_none``). If the cut
+   of a part fails, the column counts as tried without success.
 
-What is known of a group are the ends of its places in each column; where texts are written as sets, its values as bits.
-It is kept as two arrays, of which each column is a group, so that one call is for all quasi-identifiers; entries are
-picked by ``take``, which is several times as fast as an index.
+The summary of a group holds the first and last of its places in each column and, if texts are written as sets, its
+values as bits. It is kept as two arrays with one column per group, so one call handles all quasi-identifiers.
+Entries are picked by ``take``, which is several times as fast as an index.
 
-Greedy cuts part what later turns out to belong together. Each pass over pairs of parts
+Greedy cuts separate rows that later turn out to belong together. Each pass over pairs of parts
 
 1. puts the parts in the order of the tree of cuts, and in blocks of neighbours;
 2. finds for every part the few others of its block that it could be merged with at the least cost;
 3. cuts every such pair where it saves most, as a part is cut;
-4. keeps those cuts that save more than nothing and are the best for both of their parts;
-5. makes them. A side with rows enough for two is cut further.
+4. keeps the cuts that reduce the loss and are the best for both of their parts;
+5. makes them. A side with enough rows for two parts is cut further.
 
-Two boxes that are cut alike send their rows into the same two boxes: the walk of a release goes on as before. Blocks
-are laid again in every pass, half a block further, so that their borders keep no two parts from being a pair for good.
-What is given away by that is little: with all pairs of Adult in one block, five passes save 18 % at k = 5 instead of
-15 %.
+Two boxes that are cut alike send their rows into the same two boxes, so a release assigns rows to boxes as before.
+Every pass shifts the blocks by half a block, so no border separates the same two parts for good. Blocks cost little:
+with all pairs of Adult in one block, five passes save 18 % at k = 5 instead of 15 %.
 """
 
 from __future__ import annotations
@@ -62,27 +61,26 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Cuts = NDArray[np.void]
 
-BLOCK = 512  # parts among which all pairs are looked at
-_NEAREST = 2  # of them, those that are cut together: a third saves a thousandth of the loss in a sixth more time
-_LEAST_GAIN = 0.002  # of what is lost, below which another pass is not worth its time
-_SMALL = 1e-9  # a gain that is none
-_READ = 1_000_000  # tuples that are fetched by one statement
-_SLAB = 32_768  # pairs of parts, or their tuples, that are looked at together: what is known of them stays in the cache
+BLOCK = 512  # parts in a block: all pairs within a block are compared
+_NEAREST = 2  # partners per part whose pairs are cut: a third saves a thousandth of the loss in a sixth more time
+_LEAST_GAIN = 0.002  # share of the loss: a pass that gains less is the last
+_SMALL = 1e-9  # gains up to this count as 0
+_READ = 1_000_000  # tuples fetched by one statement
+_SLAB = 32_768  # pairs of parts, or their tuples, processed together: their summaries stay in the cache
 _BOTH = 2  # parts of a pair
-_TABLE = 256  # places of a column up to which its costs are written out for all pairs of ends
-_SHORT = 4  # entries of a group up to which groups are merged entry by entry, all of them at once
+_TABLE = 256  # places of a column up to which its costs are tabulated for all pairs of ends
+_SHORT = 4  # entries of a group up to which all groups are merged together, entry by entry
 _NO_END = np.iinfo(np.int32).max
 _ROW = "tuple_row"
 _CUT = np.dtype([("part", "i8"), ("column", "i8"), ("low", "i8"), ("high", "i8"), ("lost", "f8")])
-"""The best cut of a part: the places from low to high of a column, by its number from 1, and what both sides lose."""
+"""The best cut of a part: places low to high of a column (numbered from 1), and the loss of both sides."""
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of tuples, groups or parts; each is one column of both arrays."""
+    """Summaries of tuples, groups or parts: one column each in both arrays."""
 
-    # of some quasi-identifiers, the least place and the greatest one with its sign changed: what is known of several is
-    # the least of both
+    # for some quasi-identifiers, the least place and the negated greatest place: the summary of several is the minimum
     ends: Array
     bits: Numbers  # values as bits, of several quasi-identifiers in one word
     size: int  # more than any place
@@ -91,14 +89,14 @@ class _Known:
         return replace(self, ends=self.ends.take(which, axis=1), bits=self.bits.take(which, axis=1))
 
     def where(self, condition: Truths) -> _Known:
-        """Return what is known of each, and nothing where the condition does not hold."""
+        """Return the summaries, empty where the condition does not hold."""
         return replace(self, ends=np.where(condition, self.ends, _NO_END), bits=np.where(condition, self.bits, 0))
 
     def with_(self, other: _Known) -> _Known:
         return replace(self, ends=np.minimum(self.ends, other.ends), bits=self.bits | other.bits)
 
     def pairs(self, ones: slice, others: slice) -> _Known:
-        """Return what is known of each of some groups with each of others: arrays of three dimensions."""
+        """Return the merged summaries of each of some groups with each of others: arrays of three dimensions."""
         ends = np.minimum(self.ends[:, ones, None], self.ends[:, None, others])
         return replace(self, ends=ends, bits=self.bits[:, ones, None] | self.bits[:, None, others])
 
@@ -107,7 +105,7 @@ class _Known:
         return replace(self, ends=ends, bits=bits)
 
     def up_to(self, parts: Numbers, longest: int) -> _Known:
-        """Return what is known of each group and those before it in its part, of which none has more than ``longest``.
+        """Return the running summary of the groups of each part. No part has more than ``longest`` groups.
 
         ``parts`` never falls.
         """
@@ -132,12 +130,12 @@ class _Known:
 class _ArrayColumn:
     """One quasi-identifier."""
 
-    number: int  # as the cuts have it, from 1
+    number: int  # number in the cuts, from 1
     places: Numbers
-    null: int | None  # the place that is cut from all others; None where there is none
-    # for each level, the first and the last place under the label of a place, where cuts are made at nodes
+    null: int | None  # the place that is cut from all others; None if there is none
+    # for each level, the first and the last place under the label of a place; if cuts are made at nodes
     nodes: tuple[tuple[Numbers, Numbers], ...] | None
-    # what a row of each group costs in this column; None where every row costs the same
+    # cost of a row of each group in this column; None if every row costs the same
     cost: Callable[[_Known], Costs] | None
 
 
@@ -159,7 +157,7 @@ class _Groups:
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Groups that stand side by side together: where each begins, its rows, and what is known of it."""
+    """Runs of neighbouring groups: their starts, rows and summaries."""
 
     begins: Numbers
     rows: Numbers
@@ -168,13 +166,13 @@ class _Neighbours:
 
 @dataclass(frozen=True)
 class _State:
-    """Parts as they are: replaced as a whole, so that a search that is stopped has what was there before a round."""
+    """The current parts. Each round replaces the whole state, so a search that is stopped keeps the previous one."""
 
     part: Numbers  # of each tuple
     working: Truths  # of each tuple, whether its part may be cut
     tried: Truths  # of each column and tuple, whether its part was tried there without success
-    made: tuple[tuple[Cuts, Numbers], ...] = ()  # cuts, and the numbers of their insides; those of outsides are next
-    numbers: int = 1  # that were given to parts
+    made: tuple[tuple[Cuts, Numbers], ...] = ()  # cuts, and numbers of insides; an outside has the next number
+    numbers: int = 1  # part numbers in use
     rounds: int = 0
 
 
@@ -197,14 +195,14 @@ class BestCuts:
         tuples = _Tuples(len(self.n))
         self.columns = self._columns(parts, tuples)
         self.known = tuples.known()
-        self.looked_at = np.zeros((2, 0), dtype=np.int64), np.zeros(0, dtype=_CUT)  # pairs of parts, their best cuts
+        self.looked_at = np.zeros((2, 0), dtype=np.int64), np.zeros(0, dtype=_CUT)  # compared pairs, and their best cuts
         whole = np.ones(len(self.n), dtype=np.int64)
         self.state = _State(whole, whole.astype(bool), np.zeros(self.places.shape, dtype=bool))
 
     def search(self, progress: SearchProgress | None) -> None:
-        """Cut until no part can be cut; then cut pairs of parts again, as often as ``pairs`` says."""
+        """Cut until no part can be cut; then cut pairs of parts again, in ``pairs`` passes."""
         self._cut(progress)
-        if self.tables.problem.is_all_or_none:  # that a cut of a pair did not fail tells what its first parts had
+        if self.tables.problem.is_all_or_none:  # a cut of a pair that succeeds reveals values of its first parts
             return
         for number in range(self.tables.cutting.pairs):
             more = self._recut(number)
@@ -213,7 +211,7 @@ class BestCuts:
                 return
 
     def write(self) -> None:
-        """Leave the parts and the cuts in the tables of the search."""
+        """Write the parts and the cuts to the tables of the search."""
         parts, made = self.tables, self.state.made
         self._write_parts(np.arange(len(self.row)), self.state.part)
         parts.insert("kanon_finished", "tuples with their parts", self._parts_query)
@@ -243,7 +241,7 @@ class BestCuts:
         listed = {name: column.tolist() for name, column in columns.items()}
         self.tables.load("kanon_best", listed, "cuts that save most")
 
-    # What is known of columns
+    # Summaries and costs of columns
 
     def _columns(self, parts: Parts, tuples: _Tuples) -> list[_ArrayColumn]:
         found = []
@@ -270,7 +268,7 @@ class BestCuts:
         nodes: Sequence[tuple[Numbers, Numbers]],
         tuples: _Tuples,
     ) -> Callable[[_Known], Costs] | None:
-        """Return what a label costs, of what is known of its rows; which is added to what is known of tuples."""
+        """Return the cost of a label as a function of summaries; add the column to the summaries of tuples."""
         leaves, measure, written = places.labels.leaves, parts.problem.objective.name, parts.cutting.labels
         if leaves <= 1:
             return None
@@ -303,7 +301,7 @@ class BestCuts:
     def _width(
         self, places: Places, own: Numbers, rows: Sequence[tuple[float | None, ...]], tuples: _Tuples
     ) -> Callable[[_Known], Costs] | None:
-        """Return what a range of numbers costs: NULL, and what is infinite, is passed over."""
+        """Return the cost of a range of numbers. NULL and infinite values are ignored."""
         lower, upper = places.labels.lower, places.labels.upper
         if lower is None or upper is None or lower == upper:
             return None
@@ -323,7 +321,7 @@ class BestCuts:
 
     @staticmethod
     def _of_ends(ends: int, size: int, cost: Callable[[Array, Array], Costs]) -> Callable[[_Known], Costs]:
-        """Return what a label costs by what is known of its ends, which are below ``size``; of few, by a table."""
+        """Return the cost of a label by the ends in a summary, which are below ``size``. Small sizes use a table."""
         if size > _TABLE:
             return lambda known: cost(known.ends[ends], -known.ends[ends + 1])
         table = cost(*np.divmod(np.arange(size * size), size))
@@ -352,7 +350,7 @@ class BestCuts:
                 progress(self.state.rounds, None, None)
 
     def _judged(self, entries: Numbers, part: Numbers, cuts: Cuts) -> tuple[Truths, Array]:
-        """Return which cuts of tuples in parts are allowed, and the parts whose cut tells too much to try another."""
+        """Return which cuts of tuples in parts are allowed, and the parts whose failed cut forbids any other."""
         parts = self.tables
         if parts.problem.only_counts_rows or not len(cuts):
             return np.ones(len(cuts), dtype=bool), np.zeros(0, dtype=np.int64)
@@ -373,7 +371,7 @@ class BestCuts:
         return np.isin(cuts["part"], own), np.concatenate([np.zeros(0, dtype=np.int64), *others])
 
     def _tried(self, before: _State, cuts: Cuts, failed: Array) -> Truths:
-        """Return what was tried after cuts that are not made; of parts that failed, everything."""
+        """Return the columns tried after cuts that are not made. Parts that failed have every column tried."""
         which = _of(cuts["part"], before.part)
         entries = np.flatnonzero(which >= 0)
         tried = before.tried.copy()
@@ -382,7 +380,7 @@ class BestCuts:
         return tried
 
     def _applied(self, before: _State, cuts: Cuts, inside: Numbers) -> _State:
-        """Return the parts after cuts, in the order of their parts, with the numbers of their insides."""
+        """Return the parts after cuts, in the order of their parts. ``inside`` holds the numbers of their insides."""
         which = _of(cuts["part"], before.part)
         entries = np.flatnonzero(which >= 0)
         which = which[entries]
@@ -397,12 +395,12 @@ class BestCuts:
         return _State(part, working, tried, (*before.made, (cuts, inside)), numbers, before.rounds)
 
     def _best(self, entries: Numbers, part: Numbers, tried: Truths | None = None) -> Cuts:
-        """Return the cut of each part after which it loses least, in the order of parts; of equal ones, the first.
+        """Return the cut of each part after which it loses least, in the order of parts. The first of equal cuts wins.
 
         ``tried``: of each column and tuple, whether its part was tried there without success.
         """
         names, first, index = np.unique(part, return_index=True, return_inverse=True)
-        one = entries[first]  # a tuple of each part
+        one = entries[first]  # one tuple of each part
         totals = np.bincount(index, weights=self.n[entries], minlength=len(names)).astype(np.int64)
         large = totals[index] >= 2 * self.k
         entries, index = entries[large], index[large].astype(np.int64)
@@ -418,7 +416,7 @@ class BestCuts:
     def _best_in(self, column: _ArrayColumn, entries: Numbers, index: Numbers, totals: Numbers) -> Cuts:
         """Return the best cut of each part in one column; parts by the ``index`` of their rows in ``totals``."""
         check_deadline("cuts that save most")
-        # 1. and 2. Groups, and what is before and after each.
+        # 1. and 2. Groups, and the summaries before and after each.
         groups = self._groups(column, entries, index, totals)
         # 3. Cuts.
         number, place = column.number, groups.place
@@ -456,7 +454,7 @@ class BestCuts:
         """Return the cuts of each group and all before it against all after it."""
         rest = groups.total - groups.up_to
         allowed = (groups.up_to >= self.k) & (rest >= self.k)
-        if not self.tables.cutting.every_cut:  # the median, but for the last group
+        if not self.tables.cutting.every_cut:  # only the median; the last group has nothing after it
             is_last = rest == np.append(groups.rows[1:], 0)
             allowed &= 2 * (groups.up_to - groups.rows) < groups.total
             allowed &= (2 * groups.up_to >= groups.total) | is_last
@@ -466,7 +464,7 @@ class BestCuts:
         return _cuts(groups.part[cut], number, 0, groups.place[cut], lost)
 
     def _united(self, groups: _Groups, each: _Neighbours, low: Numbers) -> _Neighbours:
-        """Return neighbouring groups together that have one ``low``."""
+        """Merge neighbouring groups that share one ``low``."""
         begins = _starts(low[each.begins], groups.part[each.begins])
         return _Neighbours(each.begins[begins], np.add.reduceat(each.rows, begins), each.known.of_groups(begins))
 
@@ -494,7 +492,7 @@ class BestCuts:
         return _cuts(part[begun], number, low[begun], high[begun], lost)
 
     def _cost_of(self, known: _Known) -> Costs:
-        """Return what a row of each group costs in all columns."""
+        """Return the cost of a row of each group in all columns."""
         total = np.zeros(known.ends.shape[1:])
         for column in self.columns:
             if column.cost is not None:
@@ -504,11 +502,11 @@ class BestCuts:
     # Pairs of parts
 
     def _recut(self, number: int) -> bool:
-        """Go through the pairs of parts once, as ``recut_pairs``; return whether another pass may be worth it."""
+        """Cut the pairs of parts once, as ``recut_pairs``. Return True if another pass may be worth it."""
         before = self.state
         if not len(before.part):
             return False
-        # 1. The parts in the order of the tree, and what they lose.
+        # 1. The parts in the order of the tree, and their loss.
         names, index = np.unique(before.part, return_inverse=True)
         entries = np.argsort(index, kind="stable")
         sizes = np.bincount(index)
@@ -520,7 +518,7 @@ class BestCuts:
         blocks = _blocks(names, before.made, number % 2 * BLOCK // 2)
         pairs = np.concatenate([self._nearest(block, names, rows, known, lost) for block in blocks], axis=1)
         pairs = pairs[:, np.lexsort((names[pairs[1]], names[pairs[0]]))]
-        # 3. The best cut of each; of pairs that were looked at before, it is known.
+        # 3. The best cut of each. For pairs that were compared before, it is known.
         known_pairs, known_cuts = self.looked_at
         many = int(max(names[pairs].max(initial=0), known_pairs.max(initial=0))) + 1
         place = _of(known_pairs[0] * many + known_pairs[1], names[pairs[0]] * many + names[pairs[1]])
@@ -536,7 +534,7 @@ class BestCuts:
         cuts = np.concatenate(found)
         cuts = cuts[np.argsort(cuts["part"], kind="stable")]
         self.looked_at = names[pairs], cuts
-        # 4. Those that save something, and are the best for both.
+        # 4. Cuts that reduce the loss and are the best for both parts.
         one, other = pairs[:, cuts["part"]]
         gain = lost[one] + lost[other] - cuts["lost"]
         better = _mutual(names[one], names[other], gain, np.flatnonzero(gain > _SMALL))
@@ -552,7 +550,7 @@ class BestCuts:
         return float(gain[better].sum()) > _LEAST_GAIN * float(lost.sum())
 
     def _nearest(self, block: Numbers, names: Numbers, rows: Numbers, known: _Known, lost: Costs) -> Numbers:
-        """Return, for each part of a block, the pairs with the others that cost least more together than apart."""
+        """Return, for each part of a block, the pairs that add the least loss if merged."""
         check_deadline("pairs that could be merged at little cost")
         own, n, apart = known.take(block), rows.take(block), lost.take(block)
         more = np.full((len(block), len(block)), np.inf)
@@ -578,7 +576,7 @@ class BestCuts:
 
 
 class _Tuples:
-    """What is known of tuples, column by column."""
+    """Summaries of tuples, built column by column."""
 
     def __init__(self, tuples: int) -> None:
         self._tuples, self._size = tuples, 0
@@ -592,13 +590,13 @@ class _Tuples:
         return _Known(ends, bits, self._size)
 
     def add_ends(self, low: Numbers, high: Numbers, size: int) -> int:
-        """Add the places of a column, which are at most ``size``; return where they are."""
+        """Add the places of a column, which are at most ``size``. Return their index."""
         self._size = max(self._size, size + 1)
         self._ends += [low, -high]
         return len(self._ends) - 2
 
     def add_bits(self, values: Numbers, leaves: int) -> tuple[int, np.int64]:
-        """Add values from 0 as bits; return the word that has room for so many, and the mask of them."""
+        """Add values from 0 as bits. Return the word that has room for them, and their mask."""
         place = next((place for place, bits in enumerate(self._used) if bits + leaves <= WORD_BITS), None)
         if place is None:
             place = len(self._used)
@@ -611,7 +609,7 @@ class _Tuples:
 
 
 def _weight(parts: Parts, places: Places) -> float:
-    """Return what a lost cell of a column costs, as a share of what one costs in the column that weighs most."""
+    """Return the cost of a lost cell of a column, as a share of the cost in the column that weighs most."""
     full = parts.problem.costs.full
     return float(Fraction(full[places.number], max(1, *full)))
 
@@ -623,7 +621,7 @@ def _times(weight: float, cost: Callable[[_Known], Costs] | None) -> Callable[[_
 
 
 def _merged(merge: np.ufunc, values: Array, starts: Numbers) -> Array:
-    """Return ``merge.reduceat`` of each row of an array; where groups are short, in a tenth of its time."""
+    """Return ``merge.reduceat`` of each row of an array. Short groups take a tenth of its time."""
     many = values.shape[1]
     if many > _SHORT * len(starts) or not len(values):
         reduced: Array = merge.reduceat(values, starts, axis=1)
@@ -636,12 +634,12 @@ def _merged(merge: np.ufunc, values: Array, starts: Numbers) -> Array:
     long = np.flatnonzero(sizes > _SHORT)
     if len(long):
         both = np.stack([starts[long], starts[long] + sizes[long]], axis=1).reshape(-1)
-        found[:, long] = merge.reduceat(values, both[both < many], axis=1)[:, ::2]  # not what is between them
+        found[:, long] = merge.reduceat(values, both[both < many], axis=1)[:, ::2]  # skip the entries between groups
     return found
 
 
 def _by_place(rows: Sequence[tuple[float | None, ...]], size: int, column: int) -> tuple[Numbers, Numbers]:
-    """Return two columns of rows, by the place that is their first column."""
+    """Return two columns of rows, by the place in their first column."""
     found = np.zeros((2, size), dtype=np.int64)
     for row in rows:
         found[:, int(row[0] or 0)] = int(row[column] or 0), int(row[column + 1] or 0)
@@ -649,13 +647,13 @@ def _by_place(rows: Sequence[tuple[float | None, ...]], size: int, column: int) 
 
 
 def _order(numbers: Numbers) -> Numbers:
-    """Return the places of small numbers in their order; of equal ones, as they stand. Short ones are sorted faster."""
+    """Return a stable argsort of small numbers. Narrow types are sorted faster."""
     short = np.uint16 if int(numbers.max(initial=0)) <= np.iinfo(np.uint16).max else np.int64
     return np.argsort(numbers.astype(short), kind="stable")
 
 
 def _starts(*keys: Numbers) -> Numbers:
-    """Return where the first of each run of equal keys stands."""
+    """Return the start of each run of equal keys."""
     differ = np.ones(len(keys[0]), dtype=bool)
     differ[1:] = False
     for key in keys:
@@ -664,7 +662,7 @@ def _starts(*keys: Numbers) -> Numbers:
 
 
 def _of(names: Numbers, wanted: Numbers) -> Numbers:
-    """Return where each number stands among others, which are in their order; -1 where it does not."""
+    """Return the index of each wanted number among sorted numbers, or -1."""
     if not len(names):
         return np.full(len(wanted), -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
@@ -678,12 +676,12 @@ def _cuts(part: Numbers, column: int, low: Numbers | int, high: Numbers, lost: C
 
 
 def _least(cuts: Cuts) -> Cuts:
-    """Return the cut of each part that loses least, in the order of parts; of equal ones, the first."""
+    """Return the cut of each part that loses least, in the order of parts. The first of equal cuts wins."""
     return cuts[_first_of_each(cuts["part"], [cuts[name] for name in ("lost", "column", "low", "high")])]
 
 
 def _first_of_each(part: Numbers, keys: Sequence[Array]) -> Numbers:
-    """Return the places of the first of each part, by keys of which the first counts most; in the order of parts."""
+    """Return the index of the first entry of each part by keys (the first most significant), in order of parts."""
     order = np.lexsort((*reversed(keys), part))
     return order[_starts(part[order])]
 
@@ -691,7 +689,7 @@ def _first_of_each(part: Numbers, keys: Sequence[Array]) -> Numbers:
 def _blocks(names: Numbers, made: Sequence[tuple[Cuts, Numbers]], shift: int) -> list[Numbers]:
     """Return the parts in blocks of neighbours in the tree of cuts: in the order of their paths from the whole table.
 
-    A path has a letter for each cut; a part that two others were cut into has that of the first one.
+    A path has a letter for each cut. A part cut from two others has the path of the first.
     """
     paths: dict[int, str] = {1: ""}
     for cuts, inside in made:
@@ -705,7 +703,7 @@ def _blocks(names: Numbers, made: Sequence[tuple[Cuts, Numbers]], shift: int) ->
 
 
 def _members_of(pairs: Numbers, starts: Numbers, sizes: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the places of the tuples of both parts of each pair, and the number of the pair, from 0."""
+    """Return the indexes of the tuples of both parts of each pair, and the number of the pair, from 0."""
     both = pairs.T.reshape(-1)
     counts = sizes[both]
     before = np.cumsum(counts) - counts
@@ -714,7 +712,7 @@ def _members_of(pairs: Numbers, starts: Numbers, sizes: Numbers) -> tuple[Number
 
 
 def _mutual(one: Numbers, other: Numbers, gain: Costs, gained: Numbers) -> Numbers:
-    """Return the pairs, of those that gained, that are the best pair of both of their parts."""
+    """Return the pairs with a gain that are the best pair of both of their parts."""
     members = np.concatenate([one[gained], other[gained]])
     twice = np.tile(gained, 2)
     first = _first_of_each(members, [-gain[twice], one[twice], other[twice]])

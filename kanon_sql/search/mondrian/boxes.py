@@ -1,13 +1,13 @@
-"""The boxes of a multidimensional recoding in terms of the table's own values: what scripts show and releases join.
+"""The boxes of a multidimensional recoding in terms of the table's values. Scripts show them, releases join them.
 
     kanon_order_<column>(value, place)                    texts in the order in which they are cut
     kanon_cuts(box, column_name, age, zip_from, zip_to, [position], inside, outside)
     kanon_boxes(box, age_from, age_to, age_null, zip_from, zip_to, age, zip)
 
-The table is box 1. Boxes that are cut have the lower numbers, those that are published the higher ones. A cut sends
-rows of its box inside, if their value in its column is no greater than the one that the cut has there (NULL is smaller
-than any), or stands from .._from to .._to in the column's order; all others go outside. A box that is not cut has what
-is published of it, and from which values to which it goes.
+The table is box 1. Boxes that are cut have the lower numbers, published boxes the higher ones. A cut sends a row of
+its box inside if the row's value in the cut's column is no greater than the value of the cut (NULL is smaller than
+any), or lies between .._from and .._to in the column's order. All other rows go outside. A published box has its
+labels and the values that bound it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class BoxColumns:
-    """Names of the columns of cuts and boxes, of which no two are the same."""
+    """Unique names for the columns of cuts and boxes."""
 
     def __init__(self, hierarchies: Sequence[Hierarchy]) -> None:
         own = [hierarchy.column.name for hierarchy in hierarchies]
@@ -51,9 +51,9 @@ class BoxColumns:
 
 
 def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
-    """Return the recoding that cuts into these parts, and the parts with what is published of them.
+    """Return the recoding that cuts into these parts, and the parts with their published labels.
 
-    Tuples that were not finished when the search was stopped are finished as they are.
+    If the search was stopped, unfinished tuples keep their current parts.
     """
     engine, places, cutting = parts.engine, parts.places, parts.cutting
 
@@ -65,13 +65,13 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
         done = exp.In(this=sql.column(PART), query=exp.select(PART).from_(finished.copy()).subquery())
         left = exp.select("*").from_(tuples.copy()).where(exp.Not(this=done))
         parts.insert("kanon_finished", "what is left is finished", lambda: left)
-    # 1. The parts, and what the models measure in them.
+    # 1. The parts and the statistics that the models need.
     table = engine.temporary_name("kanon_parts")
     models = parts.problem.models
     members = coded_members(exp.select().from_(finished.copy()), [sql.named(sql.column(PART), PART)])
     query = measured_query(members, models, coded_columns(models, kept=True))
     create(table, query, "the parts")
-    # 2. What is published of them.
+    # 2. The published labels.
     cells, several = [], []
     for column in places:
         name = column.hierarchy.column.name
@@ -117,11 +117,12 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
 
 
 def _are_disjoint(cutting: Cutting, places: Sequence[Places]) -> bool:
-    """Tell whether no combination of values is covered by the labels of two parts.
+    """Return True if no combination of values is covered by the labels of two parts.
 
-    Ranges and sets go no further than the sides of strict cuts; sets no further than those at nodes, whose outside has
-    a gap. The label of a tree covers more than the part has, rows that are alike may part in a relaxed cut, and pairs
-    that were cut again are no boxes.
+    Ranges and sets stay within the sides of strict cuts, but sets not within those at nodes: the outside of such a cut
+    has
+    a gap. The label of a tree covers more than the part has. Relaxed cuts may separate rows that are alike. Pairs that
+    were cut again are no boxes.
     """
     if cutting.cut == "relaxed" or cutting.pairs:
         return False
@@ -130,7 +131,7 @@ def _are_disjoint(cutting: Cutting, places: Sequence[Places]) -> bool:
 
 
 def _numbers_query(cuts: exp.Table, parts: exp.Table) -> exp.Select:
-    """Return the query of the numbers of all parts: first those that were cut, with part 1 as number 1, then boxes."""
+    """Return the numbers of all parts: first those that were cut, starting with part 1, then boxes."""
     cut = exp.select(sql.named(sql.literal(1), "kind"), PART).from_(cuts.copy())
     boxes = exp.select(sql.named(sql.literal(2), "kind"), PART).from_(parts.copy())
     number = sql.cast(sql.over(exp.RowNumber(), order=("kind", PART)), "INTEGER")
@@ -177,9 +178,10 @@ def _boxes_query(
     names: BoxColumns,
     types: Mapping[int, str | None],
 ) -> exp.Select:
-    """Return the query of the boxes: their bounds, and what is published of them.
+    """Return the query of the boxes: their bounds and their published labels.
 
-    ``cells`` has, for each column, the labels of the parts; ``types`` the type of its labels, None where every part has
+    ``cells`` has the labels of the parts for each column, ``types`` the type of these labels, or None if every part
+    has
     one value.
     """
     query = exp.select(sql.named(sql.column("number", "own"), names.box)).from_(sql.aliased(parts, "parts"))
@@ -202,7 +204,7 @@ def _boxes_query(
 
 
 def _has_several_values() -> exp.Expr:
-    """Return whether any part has several values of a column, as an aggregate over its labels."""
+    """Return, as an aggregate over its labels, whether any part has several values of a column."""
     differ = exp.or_(sql.column("has_null"), exp.NEQ(this=sql.column("low"), expression=sql.column("high")))
     has_some = sql.column("low").is_(exp.null()).not_()
     return exp.Coalesce(this=exp.LogicalOr(this=exp.and_(has_some, differ)), expressions=[exp.false()])

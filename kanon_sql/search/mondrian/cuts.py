@@ -1,12 +1,12 @@
 """One round of cuts: in the column in which the values of a part span most, at medians, in halves, or at nodes.
 
-    kanon_ends(number_of_1, node_1_of_2, leaves_1_of_2, ...)                   what is known of every place, as lists
+    kanon_ends(number_of_1, node_1_of_2, leaves_1_of_2, ...)                   attributes of every place, as lists
     kanon_chosen(part, total, column_number, low, high, null_place, level)     parts that can be cut
     kanon_round(part, column_number, at_null, from_place, to_place, position, allowed)     their cuts
 
-``low`` and ``high`` are the places from which to which the part goes in that column; ``level`` is that of the lowest
-label over all of it, where cuts are made at nodes. A part that has NULLs and other values in a column is cut between
-them first (``null_place``), then like any other.
+``low`` and ``high`` are the first and the last place of the part in that column. If cuts are made at nodes, ``level``
+is the level of the lowest label over all of the part. A part that has NULLs and other values in a column is first cut
+between them (``null_place``), then like any other.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.search.mondrian.parts import Parts
 
-_LEAST = 1e-12  # of a span that is not empty
+_LEAST = 1e-12  # least width of a span that is not empty
 _MODULUS, _FACTORS = 2_147_483_647, (1_103_515_245, 12_820_163, 69_069)
-_MANY = 100_000  # tuples from which a look at the bins first is faster
-_BINS = ((1_000, 64), (40, 16))  # tuples of a part, and into how many bins their places are divided
+_MANY = 100_000  # tuples from which binning first is faster
+_BINS = ((1_000, 64), (40, 16))  # tuples of a part, and the number of bins for its places
 
 
 # The column of each part
@@ -45,9 +45,9 @@ def choose_columns(parts: Parts) -> None:
 
 
 def _ends_query(parts: Parts) -> exp.Select:
-    """Return the query of a row with lists of what is known of every place, in their order, for ``_at_place``.
+    """Return a row with lists of the attributes of every place, in their order, for ``_at_place``.
 
-    To join the places of both ends of every column would take longer to plan than all else that a round does.
+    Joining the places of both ends of every column would take longer to plan than the rest of a round.
     """
     lists = [sql.named(sql.literal(0), "nothing")]
     for column in parts.places:
@@ -59,7 +59,7 @@ def _ends_query(parts: Parts) -> exp.Select:
 
 
 def _at_place(column: Places, name: str, place: exp.Expr) -> exp.Expr:
-    """Return what is known of a place of a column; NULL at 0."""
+    """Return an attribute of a place of a column; NULL at place 0."""
     own = sql.column(_list_of(column, name), "ends")
     return exp.Anonymous(this="LIST_EXTRACT", expressions=[own, place.copy()])
 
@@ -71,12 +71,12 @@ def _list_of(column: Places, name: str) -> str:
 def _chosen_query(parts: Parts) -> exp.Select:
     tuples, tried = parts["kanon_tuples"], parts["kanon_tried"]
     places, cutting, k = parts.places, parts.cutting, parts.problem.k
-    # 1. What each part spans in each column.
+    # 1. The span of each part in each column.
     spans = exp.select(PART, sql.named(sql.sum_of(sql.column(N)), "total")).from_(tuples.copy())
     for column in places:
         spans = spans.select(*_span(column, cutting), copy=False)
     spans = spans.group_by(PART).having(exp.Sum(this=sql.column(N)) >= sql.literal(2 * k))
-    # 2. How wide that is; nothing where all was tried.
+    # 2. Its width; NULL if everything was tried.
     widths = exp.select(sql.column(PART, "spans"), "total").from_("spans")
     widths = widths.join(sql.aliased(tried, "tried"), on=_same(PART, "spans", "tried"))
     widths = widths.join(sql.aliased(parts["kanon_ends"], "ends"), join_type="cross")
@@ -91,7 +91,7 @@ def _chosen_query(parts: Parts) -> exp.Select:
             widths = widths.select(sql.named(first, f"null_{column.number + 1}"), copy=False)
         if cutting.cut == "node" and not column.ordered:
             widths = widths.select(sql.named(_level(column), f"level_{column.number + 1}"), copy=False)
-    # 3. The widest; the first one where several are.
+    # 3. The widest column; the first of equal ones.
     named = [sql.column(f"width_{column.number + 1}") for column in places]
     ranked = exp.select("*", sql.named(sql.greatest(named), "widest")).from_("widths")
     number = exp.Case()
@@ -148,7 +148,7 @@ def _counts_values(column: Places, cutting: Cutting) -> bool:
 
 
 def _needed_of_ends(column: Places, cutting: Cutting) -> list[str]:
-    """Return what must be known of the lowest and the highest place of a part in a column."""
+    """Return the attributes needed of the lowest and the highest place of a part in a column."""
     if column.ordered:
         return ["number"] if cutting.choose == "range" else []
     if cutting.cut != "node" and (cutting.choose, cutting.labels) != ("range", "tree"):
@@ -157,7 +157,7 @@ def _needed_of_ends(column: Places, cutting: Cutting) -> list[str]:
 
 
 def _width(column: Places, cutting: Cutting) -> exp.Expr:
-    """Return how wide the values of a part are: 0 to 1, what the global certainty penalty charges for their label."""
+    """Return the width of a part's values, 0 to 1: the global certainty penalty of their label."""
     number, labels = column.number + 1, column.labels
     if cutting.choose == "random":
         return _random(column, cutting.seed)
@@ -166,7 +166,7 @@ def _width(column: Places, cutting: Cutting) -> exp.Expr:
         return different / float(column.different)
     if column.ordered and labels.lower is not None and labels.upper is not None:
         low, high = (_at_place(column, "number", end) for end in (_low(column), _high(column)))
-        # Halves, because the difference of two large numbers may be too large for one.
+        # Halves, because the difference of two large numbers may overflow.
         half = labels.upper / 2 - labels.lower / 2
         width = exp.Paren(this=exp.Sub(this=_halved(high), expression=_halved(low)))
         share: exp.Expr = exp.Div(this=width, expression=sql.literal(half)) if half else sql.literal(1.0)
@@ -195,14 +195,14 @@ def _level(column: Places) -> exp.Expr:
 
 
 def _has_null(column: Places) -> exp.Expr:
-    """Return the condition that a part has NULLs; that it has other values too is known there."""
+    """Return the condition that a part has NULLs. The caller ensures that it has other values too."""
     if column.ordered:
         return _low(column).eq(column.null)
     return sql.column(f"has_null_{column.number + 1}")
 
 
 def _random(column: Places, seed: int) -> exp.Expr:
-    """Return a number between 0 and 1 that nothing but the seed, the part and the column decide."""
+    """Return a number between 0 and 1 that depends only on the seed, the part and the column."""
     by_part, by_column, by_seed = _FACTORS
     start = sql.literal((by_column * (column.number + 1) + by_seed * seed) % _MODULUS)
     part = exp.Mod(this=sql.cast(sql.column(PART, "spans"), "BIGINT"), expression=sql.literal(_MODULUS))
@@ -242,7 +242,7 @@ def _same(name: str, left: str, right: str) -> exp.Expr:
 
 
 def propose_cuts(parts: Parts) -> None:
-    """Make the cuts of a round, each allowed or not by the number of rows on its sides."""
+    """Make the cuts of a round. Whether a cut is allowed depends on the number of rows on its sides."""
     k, cut = parts.problem.k, parts.cutting.cut
     bins = 0 if cut == "node" else _bins(parts)
     if bins:
@@ -262,7 +262,7 @@ def propose_cuts(parts: Parts) -> None:
 
 
 def forbid_by(parts: Parts, models: Sequence[PrivacyModel]) -> None:
-    """Forbid the cuts that would leave some side without what models ask for."""
+    """Forbid the cuts that leave a side in violation of the models."""
     forbid_parts(parts, lambda: failing_parts(parts, models), "cuts whose sides satisfy the models")
 
 
@@ -279,7 +279,7 @@ def forbid_parts(parts: Parts, failing: Callable[[], exp.Query], title: str) -> 
 
 
 def failing_parts(parts: Parts, models: Sequence[PrivacyModel]) -> exp.Select:
-    """Return the parts of which a side fails a model."""
+    """Return the parts with a side that fails a model."""
     members = coded_members(*rows_of_sides(parts))
     measured = measured_query(members, models, coded_columns(models))
     met = exp.Paren(this=is_published(models))
@@ -287,7 +287,7 @@ def failing_parts(parts: Parts, models: Sequence[PrivacyModel]) -> exp.Select:
 
 
 def rows_of_sides(parts: Parts) -> tuple[exp.Select, list[exp.Expr]]:
-    """Return the query of the rows of all parts, and their part and side as columns; -1 is outside of all cuts."""
+    """Return the query of the rows of all parts, and their part and side as columns. Side -1 is outside of all cuts."""
     cuts = parts["kanon_round"]
     there = exp.and_(
         sql.column("allowed", cuts.name),
@@ -300,7 +300,7 @@ def rows_of_sides(parts: Parts) -> tuple[exp.Select, list[exp.Expr]]:
 
 
 def make(parts: Parts) -> None:
-    """Send the tuples of each part to its sides, and take note of the cuts."""
+    """Send the tuples of each part to its sides, and record the cuts."""
     if parts.cutting.cut == "relaxed":
         parts.replace("kanon_tuples", "cut in halves", lambda: parts.query("mondrian/halved"))
     elif parts.cutting.cut == "node":
@@ -311,7 +311,7 @@ def make(parts: Parts) -> None:
 
 
 def _bins(parts: Parts) -> int:
-    """Return into how many bins the places of a part are divided to find its median; 0 if it has few tuples."""
+    """Return the number of bins used to find the median of a part; 0 if it has few tuples."""
     if parts.problem.frequency.tuples < _MANY:
         return 0
     tuples_of_part = parts.problem.frequency.tuples / parts.cuttable
@@ -319,7 +319,7 @@ def _bins(parts: Parts) -> int:
 
 
 def _nodes_query(parts: Parts, k: int) -> exp.Query:
-    """Return the cuts of columns with a tree at its nodes, and of the others at their medians."""
+    """Return the cuts: at the nodes of columns with a tree, at the medians of the others."""
     queries = [parts.query(name, k=k) for name in ("mondrian/cuts", "mondrian/children")]
     return sql.union_all([exp.select("*").from_(query.subquery("cuts")) for query in queries])
 

@@ -1,14 +1,14 @@
 """Mondrian (LeFevre et al. 2006), set at a time: a round cuts every part that can be cut, in a handful of statements.
 
-Begin with the whole table as one part. Then, round by round:
+Start with the whole table as one part. Then, round by round:
 
-1. For every part, the column in which its values span most, of those that were not tried in vain. Parts without one
-   are finished.
-2. The histogram of that column in each part; its cumulative counts give the median and the rows on both sides.
-3. A cut is allowed if all sides satisfy the models. Of a part whose cut is not, the column was tried in vain.
+1. For every part, choose the column in which its values span most, among those not tried without success. Parts
+   without one are finished.
+2. The histogram of that column in each part: its cumulative counts give the median and the rows on both sides.
+3. A cut is allowed if all sides satisfy the models. If it is not, the column counts as tried without success.
 4. The tuples of each part that was cut go to its sides.
 
-Where cuts are compared by what they save, all of it is done over arrays instead (``best_cuts``).
+If cuts are compared by the loss they save, all of it is done over arrays instead (``best_cuts``).
 
 Parts do not depend on each other: cutting all of them in a round gives the same as cutting the largest one first.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Mondrian:
-    """A search that cuts until no part can be cut, its parts in tables."""
+    """A search that cuts until no part can be cut. Its parts are in tables."""
 
     def __init__(self, parts: Parts) -> None:
         self.tables = parts
@@ -42,7 +42,7 @@ class Mondrian:
             parts.finish_others()
             # 2. The cuts.
             propose_cuts(parts)
-            # 3. Which of them are allowed.
+            # 3. Whether they are allowed.
             if not parts.problem.only_counts_rows and forbid(parts) is not None:
                 parts.give_up("parts whose cut failed are published as they are", "kanon_failing")
             if not parts.number_sides():
@@ -54,7 +54,7 @@ class Mondrian:
                 progress(parts.rounds, None, None)
 
     def write(self) -> None:
-        """Leave the parts as they are: they are in the tables."""
+        """Do nothing: the parts are in the tables already."""
 
 
 def begin(problem: Problem, cutting: Cutting) -> Mondrian | BestCuts:

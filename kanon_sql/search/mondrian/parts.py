@@ -2,20 +2,20 @@
 
     kanon_tuples(part, place_1, place_2, ..., n, [persons, entity], [start])   tuples of parts that may be cut again
     kanon_finished                                                             the same of parts that cannot
-    kanon_tried(part, tried_1, tried_2, ...)                                   what was tried in vain in each column
+    kanon_tried(part, tried_1, tried_2, ...)                                   failed attempts in each column
     kanon_sides(part, column_number, at_null, allowed, from_place, to_place, position, inside, outside)
                                                                                the cuts of a round
     kanon_cuts_made(part, column_number, from_place, to_place, position, inside, outside)
                                                                                all cuts that were made
-    kanon_placed, kanon_part_of(tuple_row, part), kanon_best                   all tuples, and what arrays say of them
+    kanon_placed, kanon_part_of(tuple_row, part), kanon_best                   all tuples, and results of array cuts
 
-A cut sends the rows of a part whose place in the column lies between from_place and to_place into the part ``inside``,
-and all others into the part ``outside``. The table is part 1; every part is cut once at most.
+A cut sends the rows of a part with a place from from_place to to_place in the column into the part ``inside``, and all
+others into the part ``outside``. The table is part 1. Every part is cut at most once.
 
-With relaxed cuts the rows of the table stand in the order of all their places, and a tuple has those from start + 1 to
+With relaxed cuts the rows of the table are ordered by all their places, and a tuple has the rows from start + 1 to
 start + n. Rows at to_place itself go inside only up to ``position``.
 
-The statements of a round are the same in every round: they are made once and their text is kept.
+The statements of a round are the same in every round: they are built once and their text is kept.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem
 
 NULLS, ALL = 1, 2
-"""What was tried in vain in a column: its NULLs, or all there is; 0 is nothing."""
+"""Cuts that were tried without success in a column: of its NULLs, or all cuts; 0 is none."""
 START = "start"
-"""Column of tuples whose rows may part: how many rows of the table stand before them."""
+"""Column of tuples whose rows may be separated: how many rows of the table precede them."""
 _KEPT = ("kanon_finished", "kanon_cuts_made")
 _OF_A_ROUND = ("tuples", "tried", "ends", "chosen", "binned", "bins", "histogram", "children", "round", "sides", "next")
 _OF_ARRAYS = ("placed", "part_of", "best")
@@ -56,10 +56,10 @@ class Parts:
         self.engine = problem.frequency.engine
         self.tables = {name: self.engine.temporary_name(name) for name in _NAMES}
         self._made: set[str] = set()
-        self.numbers = 1  # that were given to parts
+        self.numbers = 1  # part numbers in use
         self.rounds = 0
-        self.all_finished = False  # whether the tuples are of no part that could be cut
-        self.whole = True  # whether tuples and cuts say the same
+        self.all_finished = False  # True if no tuple is in a part that can be cut
+        self.whole = True  # True while tuples and cuts are consistent
         self.cuttable = 1  # parts that may be cut in this round, as far as is known
         self._statements: dict[str, exp.Expr] = {}
         self._counted = list(problem.frequency.counted)
@@ -81,16 +81,16 @@ class Parts:
         return self.tables[name]
 
     def query(self, file: str, **values: sql.Value) -> exp.Query:
-        """Return the query of a file over these tables, its other placeholders left to be bound."""
+        """Return the query of a file over these tables, with its other placeholders unbound."""
         left = {name: exp.Placeholder(this=name) for name in ("next", "bins", "wanted")}
         places = [sql.column(column.place) for column in self.places]
         columns = [sql.column(name) for name in self.tuple_names()]
         given = {**left, "place": self.place("tuples"), "places": places, "columns": columns, **values}
-        named = set(re.findall(r"\$(\w+)", sql.text_of(file)))  # a list that is not there would take the comments along
+        named = set(re.findall(r"\$(\w+)", sql.text_of(file)))  # an empty list would also take the comments along
         return sql.query(file, values={name: given[name] for name in named}, tables=self.tables)
 
     def make(self, name: str, title: str, query: Callable[[], exp.Query], **parameters: int) -> None:
-        """Make one of the tables, from others."""
+        """Create one of the tables from others."""
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
         self._made.add(name)
         self._run(title, lambda: sql.create_table(self[name].copy(), query(), temporary=True), **parameters)
@@ -111,7 +111,7 @@ class Parts:
         )
 
     def give_up(self, title: str, failing: str) -> None:
-        """Say of the parts in one of the tables that all was tried in vain in them."""
+        """Mark all columns as tried without success for the parts in one of the tables."""
 
         def update() -> exp.Update:
             everything: dict[str, object] = {tried_name(column): _tiny(ALL) for column in self.places}
@@ -124,16 +124,17 @@ class Parts:
         self._run(title, lambda: exp.insert(query(), self[name].copy()))
 
     def load(self, name: str, columns: Mapping[str, Sequence[int]], title: str) -> None:
-        """Make one of the tables from columns of whole numbers."""
+        """Create one of the tables from columns of integers."""
         self._run(f"drop {name}", lambda: sql.drop(self[name]))
         self._made.add(name)
         self.engine.load(self[name], columns, title, "INTEGER")
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Run statements that change tuples and cuts all, or none of them if the search is stopped in between.
+        """Change tuples and cuts together, or neither if the search is stopped in between.
 
-        In a transaction of the caller's they cannot be taken back: then ``whole`` tells that the parts are of no use.
+        Inside a transaction of the caller this cannot be rolled back. Then ``whole`` is False and the parts are
+        unusable.
         """
         self.whole = False
         if self.engine.in_transaction():
@@ -161,13 +162,13 @@ class Parts:
             if name in self._made and name not in _KEPT:
                 self.engine.run(sql.drop(self[name]), f"drop {name}")
 
-    # What the statements of a round are made of
+    # Pieces of the statements of a round
 
     def of_tuple(self, name: str) -> exp.Expr:
         return sql.column(name, self["kanon_tuples"].name)
 
     def tuple_names(self) -> list[str]:
-        """Return the names of the columns of the tuples but for the part."""
+        """Return the names of the columns of the tuples, except the part."""
         return [*(column.place for column in self.places), *self._counted]
 
     def others(self) -> list[exp.Expr]:
@@ -175,19 +176,19 @@ class Parts:
         return [self.of_tuple(name) for name in self.tuple_names()]
 
     def place(self, relation: str | None = None) -> exp.Expr:
-        """Return the place of a tuple in the column that ``column_number`` says."""
+        """Return the place of a tuple in the column with number ``column_number``."""
         own = relation or self["kanon_tuples"].name
         return of_column({column.number: sql.column(column.place, own) for column in self.places})
 
     def is_inside(self, name: str) -> exp.Expr:
-        """Return the condition that a tuple lies between the places of a cut of one of the tables."""
+        """Return the condition that a tuple lies between the places of a cut in one of the tables."""
         ends = [sql.column(end, self[name].name) for end in ("from_place", "to_place")]
         return exp.Between(this=self.place(), low=ends[0], high=ends[1])
 
-    # What every round ends with
+    # The end of every round
 
     def finish_others(self) -> None:
-        """Put aside the tuples of parts that no column could be chosen for."""
+        """Put aside the tuples of parts for which no column could be chosen."""
 
         def query() -> exp.Select:
             chosen = self["kanon_chosen"]
@@ -195,11 +196,11 @@ class Parts:
             others = exp.Exists(this=exp.select("1").from_(chosen.copy()).where(same)).not_()
             return exp.select(self.of_tuple(PART), *self.others()).from_(self["kanon_tuples"].copy()).where(others)
 
-        if self.rows_of("kanon_chosen") < self.rows_of("kanon_tried"):  # else there are no others to look for
+        if self.rows_of("kanon_chosen") < self.rows_of("kanon_tried"):  # otherwise there are none
             self.insert("kanon_finished", "parts that cannot be cut are finished", query)
 
     def number_sides(self) -> int:
-        """Give the sides of all allowed cuts numbers; return how many parts were tried."""
+        """Number the sides of all allowed cuts. Return the number of parts that were tried."""
         self.rounds += 1
         title = "numbers of the new parts"
         self.make("kanon_sides", title, lambda: self.query("mondrian/sides"), next=self.numbers + 1)
@@ -208,10 +209,10 @@ class Parts:
         return tried
 
     def take_note(self) -> None:
-        """Keep the cuts of the round, and what was tried in vain."""
+        """Record the cuts of the round, and the columns that were tried without success."""
         self.replace("kanon_tried", "what was tried in vain", self._tried_query)
         self.insert("kanon_cuts_made", "cuts that were made", lambda: self.query("mondrian/cuts_made"))
-        highest = exp.Max(this=sql.column("outside"))  # the higher one of the two
+        highest = exp.Max(this=sql.column("outside"))  # the higher number of the two
         found = exp.Coalesce(this=highest, expressions=[sql.literal(0)])
         given = self.count("numbers in use", lambda: exp.select(found).from_(self["kanon_sides"].copy()))
         self.numbers = max(self.numbers, given)
@@ -223,7 +224,7 @@ class Parts:
         for column, name in zip(self.places, names, strict=True):
             is_it = sql.column("column_number", sides.name).eq(column.number + 1)
             what = exp.Case().when(sql.column("at_null", sides.name), _tiny(NULLS)).else_(_tiny(ALL))
-            before = sql.column(name, tried.name)  # all of it, where a cut failed that no other may follow
+            before = sql.column(name, tried.name)  # all of it, if a cut failed that no other may follow
             now = exp.Case().when(is_it, sql.greatest([what, before])).else_(before.copy())
             failed = failed.select(sql.named(now, name))
         same = sql.column(PART, sides.name).eq(sql.column(PART, tried.name))
@@ -251,7 +252,7 @@ def tried_name(column: Places) -> str:
 
 
 def of_column(values: Mapping[int, exp.Expr]) -> exp.Expr:
-    """Return the value of the column that ``column_number`` says, by number of the quasi-identifier; else NULL."""
+    """Return the value of the column with number ``column_number``, by number of the quasi-identifier; else NULL."""
     if not values:
         return exp.null()
     case = exp.Case(this=sql.column("column_number"))
@@ -265,7 +266,7 @@ def _tiny(number: int) -> exp.Cast:
 
 
 def _numbered(query: exp.Query, places: Sequence[Places]) -> exp.Select:
-    """Return tuples with how many rows of the table stand before theirs, in the order of all places."""
+    """Add to tuples how many rows of the table precede theirs, in the order of all places."""
     up_to = sql.over(exp.Sum(this=sql.column(N)), order=[column.place for column in places], running=True)
     before = sql.cast(up_to, "BIGINT") - sql.column(N)
     return exp.select("*", sql.named(before, START)).from_(query.subquery("placed"))
