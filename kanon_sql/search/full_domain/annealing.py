@@ -1,18 +1,18 @@
-"""Simulated annealing (Kirkpatrick et al. 1983) over the nodes of a lattice that is too large to be listed.
+"""Simulated annealing (Kirkpatrick et al. 1983) over the nodes of a lattice that is too large to list.
 
-A neighbour of a node differs by one level in one column or in two. Nodes that suppress too much are not gone to.
+A neighbour of a node differs by one level in one column or in two. Nodes that suppress too much are never visited.
 
-1. The first round begins at the top. Each later one begins at the best node and is less hot, but where the last one
-   found nothing better it begins at the top again; and it is twice as long as the one before. Temperatures are shares
-   of what all cells cost at most, and fall evenly on a logarithmic scale.
-2. Draw a neighbour, and with it the most that it may cost: what the node in hand costs, and a random part of the
-   temperature (the rule of Metropolis, with its chance drawn first). It is rejected without a test where what is known
-   of its suppression makes it cost more.
-3. When there are several that need one, test them in one statement, and go to the first that is accepted.
-4. Cells of suppressed rows are taken to cost as much as all cells do on average, which needs no statement
-   (``Evidence.estimate``); the best node of a round is measured exactly.
-5. End when several rounds in a row have found nothing better. No step goes by the clock: a search that has more time
-   takes the same way further, and finds no worse node.
+1. The first round starts at the top. Each later one starts at the best node, at a lower temperature. If the previous
+   round found nothing better, it starts at the top again and is twice as long. Temperatures are shares of the maximum
+   cost of all cells, and fall evenly on a logarithmic scale.
+2. Draw a neighbour and the most that it may cost: the cost of the current node plus a random part of the
+   temperature (the rule of Metropolis, with its chance drawn first). If its known suppression already makes it cost
+   more, it is rejected without a test.
+3. Collect several neighbours that need a test, test them in one statement, and go to the first accepted one.
+4. Estimates charge cells of suppressed rows the average cost of all cells, which needs no statement
+   (``Evidence.estimate``). The best node of a round is measured exactly.
+5. Stop when several rounds in a row have found nothing better. No step depends on the clock: with more time, a search
+   continues on the same path and finds no worse node.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem
 
 HOT, WARM, COLD = 0.02, 0.005, 0.0002
-"""Temperatures at the beginning of a round that begins at the top, of a later one, and at the end of each."""
-_STEPS = 500  # of the first round
-_IN_VAIN = 5  # rounds without a better node, after which no more are made
-_PAIRS = 0.6  # of the neighbours differ in two columns, or twice in one
-_DRAWN = 200  # neighbours after which those are tested that need it, however few they are
+"""Temperatures at the start of a round from the top, at the start of a later round, and at the end of each round."""
+_STEPS = 500  # in the first round
+_IN_VAIN = 5  # rounds in a row without a better node, before the search stops
+_PAIRS = 0.6  # share of neighbours that differ in two columns, or twice in one
+_DRAWN = 200  # neighbours after which those that need a test are tested, however few
 
 
 class Estimates(Protocol):
-    """What a walk goes by: ``Evidence``, or what else tells what nodes cost."""
+    """Cost estimates that guide a walk: ``Evidence``, or another source."""
 
     problem: Problem
 
@@ -55,7 +55,7 @@ class Estimates(Protocol):
 
 
 def anneal(evidence: Evidence, *, at_best: bool = False) -> Iterator[None]:
-    """Look for a node that costs little, round by round; the first one may be a later one, which begins at the best."""
+    """Search for a cheap node, round by round. ``at_best``: the first round starts at the best node, as later ones do."""
     draw = random.Random(0)  # noqa: S311 - the same search takes the same way
     steps, in_vain = 2 * _STEPS if at_best else _STEPS, 0
     # 5. Until several rounds have found nothing better.
@@ -73,14 +73,14 @@ def anneal(evidence: Evidence, *, at_best: bool = False) -> Iterator[None]:
 
 
 def walk(evidence: Estimates, draw: random.Random, node: Node, hot: float, steps: int, cold: float = COLD) -> Node:
-    """Go from a node to others for so many steps, from hot to cold; return the best by its estimate."""
+    """Walk the given number of steps, from hot to cold. Return the best node by its estimate."""
     lattice = evidence.problem.lattice
     cost = evidence.estimate(node)
     everything = evidence.problem.frequency.rows * sum(evidence.problem.costs.full)
     best, step = (cost, node), 0
     while step < steps:
         temperature = everything * hot * (cold / hot) ** (step / steps)
-        # 2. Neighbours, and what each may cost.
+        # 2. Neighbours, and the maximum cost of each.
         drawn: list[tuple[Node, float]] = []
         unknown: dict[Node, None] = {}
         for _ in range(_DRAWN):
@@ -95,7 +95,7 @@ def walk(evidence: Estimates, draw: random.Random, node: Node, hot: float, steps
             unknown[neighbour] = None
             if len(unknown) == evidence.most_together:
                 break
-        # 3. Those that need a test, and the first that is accepted.
+        # 3. Those that need a test, and the first accepted one.
         evidence.look_ahead(unknown)
         for neighbour, most in drawn:
             if (found := evidence.estimate(neighbour)) <= most:

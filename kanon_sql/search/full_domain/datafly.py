@@ -1,11 +1,11 @@
-"""Datafly (Sweeney 1997): generalize the column with the most distinct values until few enough rows stand out.
+"""Datafly (Sweeney 1997): generalize the column with the most distinct values until few rows are in small classes.
 
-1. While more rows than allowed lie in classes that are too small, generalize the column that has the most distinct
-   values by one level; of columns that have equally many, the first in the order given.
+1. While more rows than allowed are in classes that are too small, generalize the column with the most distinct values
+   by one level. Ties go to the first column in the given order.
 2. Suppress the rest.
 
-The classic stopping rule allows k rows (``--max-suppressed "k rows"``). Missing values are labelled as their hierarchy
-says: at the root from level 1 on, unless a file gives NULL a row of its own.
+The classic stopping rule allows k rows (``--max-suppressed "k rows"``). Missing values follow their hierarchy: the
+root from level 1 on, unless a file gives NULL a row of its own.
 
 A heuristic: one test per step, nothing proven. It looks at columns and never at loss, and often ends far above the
 optimum.
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def datafly(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the first node on Datafly's way up that suppresses no more than is allowed."""
+    """Return the first node on Datafly's way up that suppresses no more than the limit."""
     problem = evidence.problem
     distinct = problem.costs.labels
     node = problem.lattice.start
-    # 1. Too many rows stand out; at the top none does.
+    # 1. Too many rows in small classes; at the top there are none.
     while evidence.test(node) > problem.limit:
         open_columns = [column for column, level in enumerate(node) if level < problem.lattice.heights[column]]
         if not open_columns:

@@ -1,4 +1,4 @@
-"""Node tests on the frequency set, and what they prove about nodes that were not tested."""
+"""Node tests on the frequency set, and what they imply for other nodes."""
 
 from __future__ import annotations
 
@@ -46,17 +46,20 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem, SharedTests, Stopped
 
 TUPLES_PER_STATEMENT = 300_000
-"""Tuples that are read in about the time that planning a statement takes: of fewer, several nodes are tested together;
-of more, a probe, a table of the classes or telling few people apart is worth a statement of its own."""
+"""Number of tuples that take about as long to read as a statement takes to plan.
+
+With fewer tuples, several nodes are tested together. With more, a probe, a table of the classes or telling
+small numbers of people apart is worth a statement of its own.
+"""
 FEWEST_TOGETHER, MOST_TOGETHER = 4, 12
-"""Nodes that are tested in one statement: three times as many as were needed of the last one, since what is tested next
-depends on them. In a lattice of few times as many, each has one that is easy to read."""
+"""Nodes that are tested in one statement: three times as many as were needed of the last one, because the next tests
+depend on the results. If a lattice has only a few times as many nodes, each gets a statement that is easy to read."""
 MOST_TUPLES_JOINED = 30_000
-"""Tuples that are joined to the masks of nodes; more are grouped in a query for each node, if only rows are counted."""
+"""Most tuples to join to the masks of nodes. With more, each node has its own query if only rows are counted."""
 
 
 def require_not_stopped(stopped: Stopped | None) -> None:
-    """Raise if a search without a result was stopped."""
+    """Raise if a search stopped without a result."""
     if stopped == "interrupt":
         raise SearchInterruptedError("Interrupted before a first release was found; nothing was written.")
     if stopped == "time limit":
@@ -70,10 +73,11 @@ def require_not_stopped(stopped: Stopped | None) -> None:
 class Evidence:
     """Node tests and their consequences.
 
-    Suppression only falls upwards, so a node suppresses at least what any tested node above it does: kept as marks
-    (``kanon_sql.classes.lattice.Marks``). Where a model is not monotone, a mark is what no node below publishes
-    (``kanon_sql.classes.of_node``), which may be less. What is lost on the rest only grows upwards, or the sizes of the
-    classes do.
+    Suppression only falls upwards, so a node suppresses at least as many rows as any tested node above it. These
+    counts
+    are kept as marks (``kanon_sql.classes.lattice.Marks``). If a model is not monotone, a mark counts the rows that no
+    node below publishes (``kanon_sql.classes.of_node``), which may be fewer. The loss of the other rows only grows
+    upwards, or the sizes of the classes do.
     """
 
     problem: Problem
@@ -81,9 +85,9 @@ class Evidence:
     proven: Cost | None = field(default=None, init=False)
     best: tuple[Node, int, Cost] | None = field(default=None, init=False)
     tested: dict[Node, int] = field(default_factory=dict, init=False)
-    # the node of the least ``estimate`` that was not measured yet, after its estimate
+    # the unmeasured node with the least ``estimate``, after its estimate
     promising: tuple[Cost | float, Node] | None = field(default=None, init=False)
-    # evidence of what the cells of disjoint sets of columns cost, if there are any (``of_columns``)
+    # evidence for the cost of the cells of disjoint sets of columns, if any (``of_columns``)
     sets: list[Evidence] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -93,8 +97,8 @@ class Evidence:
             problem.frequency.engine.joins_masks
             and known_subsets_of(problem.models) is None
             and problem.lattice.size >= MOST_TOGETHER**2
-            and problem.shared_tests is None  # which are remembered for each k
-            and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has classes of its own
+            and problem.shared_tests is None  # shared tests are kept for each k
+            and not any(isinstance(model, PopulationModel) for model in problem.models)  # it has its own classes
         )
         self._packing: Packing | None = None
         self._expects_many = False
@@ -111,9 +115,9 @@ class Evidence:
         self._looked_at: list[Node] = []
 
     def expect_many(self) -> None:
-        """Make many tests faster: counts of sensitive values side by side, and screens by rows alone.
+        """Make many tests faster: count sensitive values side by side, and screen by rows alone.
 
-        If the deadline passes meanwhile, tests are as good as before.
+        If the deadline passes before this is done, the tests stay as they are.
         """
         self._expects_many = True
         frequency, models = self.problem.frequency, self.problem.models
@@ -128,7 +132,7 @@ class Evidence:
             self._packing = packing
 
     def of_columns(self, columns: Container[int]) -> Evidence:
-        """Return evidence of what the cells of some columns cost, which shares what is known of suppression."""
+        """Return evidence for the cost of the cells of some columns. Both share their knowledge of suppression."""
         objective = replace(self.problem.objective, costs=self.problem.costs.of_columns(columns))
         own = Evidence(replace(self.problem, objective=objective, shared_tests=None))
         own.roll_ups, own._marks, own._statements = self.roll_ups, self._marks, self._statements
@@ -140,7 +144,7 @@ class Evidence:
 
     @cached_property
     def known(self) -> KnownNodes | None:
-        """What tests nodes where k is required of some of the columns alone; else None."""
+        """The tester of nodes if k is required of only some of the columns; else None."""
         model = known_subsets_of(self.problem.models)
         if model is None:
             return None
@@ -150,14 +154,14 @@ class Evidence:
 
     @property
     def bound(self) -> Cost | None:
-        """No node costs less than this: what is proven of all columns, or of sets of them together."""
+        """No node costs less than this: proven for all columns, or for disjoint sets of them together."""
         if self.proven is None or not self.sets:
             return self.proven
         return max(self.proven, sum(own.proven or 0 for own in self.sets))
 
     @property
     def monotone(self) -> bool:
-        """Whether rows that a node suppresses are suppressed at every node below it."""
+        """True if rows that a node suppresses are suppressed at every node below it."""
         return prunes_by_suppression(self.problem.models)
 
     @property
@@ -166,9 +170,9 @@ class Evidence:
         return own + sum(each.nodes_tested for each in self.sets)
 
     def the_best(self, stopped: Stopped | None = None) -> tuple[Node, int, Cost]:
-        """Return the best node so far, its suppressed rows and its cost; raise if there is none.
+        """Return the best node so far, its suppressed rows and its cost. Raises if there is none.
 
-        ``stopped`` is why the search ended early: without it no node was left out without a proof.
+        ``stopped`` is why the search ended early. None means that no node was skipped without a proof.
         """
         self.measure_promising()
         if self.best is not None:
@@ -180,7 +184,7 @@ class Evidence:
         )
 
     def _advice(self) -> str:
-        """Return what helps where too many rows are suppressed; more than all but one cannot be."""
+        """Return advice if too many rows are suppressed. The limit must be below the number of rows."""
         if self.problem.limit >= self.problem.frequency.rows - 1:
             return "ask for less"
         return "ask for less, or allow more to be suppressed with --max-suppressed"
@@ -190,7 +194,7 @@ class Evidence:
         return IMPOSSIBLE if self.best is None else self.best[2]
 
     def require_top(self) -> None:
-        """Test the top of the lattice, where the whole table is one class; raise if it is suppressed.
+        """Test the top of the lattice, where the whole table is one class. Raises if it is suppressed.
 
         Then all rows of every other node would be suppressed too.
         """
@@ -216,12 +220,12 @@ class Evidence:
         )
 
     def require_whole_table(self) -> None:
-        """Raise unless the table as one class satisfies the models, as all classes together do."""
+        """Raise unless the table as one class satisfies the models."""
         if self.problem.frequency.rows and self.test(self.problem.lattice.top):
             raise NoSolutionError(self._why_not())
 
     def _why_not(self) -> str:
-        """Return which models the table fails as a whole, and by how much."""
+        """Return the models that the table as a whole fails, and by how much."""
         problem = self.problem
         names = [sql.column(measure_name(number)) for number in range(len(problem.models))]
         classes = classes_query(
@@ -239,20 +243,20 @@ class Evidence:
             for model, value, holding in zip(problem.models, measured, holds, strict=True)
             if not holding
         ]
-        if self.monotone:  # what the whole table fails, each part of it fails
+        if self.monotone:  # if the whole table fails a model, each part of it does
             return f"{'; '.join(failing)}: no release of it can satisfy that, however much is suppressed. Ask for less."
         why = f"{'; '.join(failing)}: no release of it can satisfy that with so few rows suppressed"
         return f"{why}: {self._advice()}."
 
     def satisfies(self, node: Node) -> bool:
-        """Return True if a node suppresses no more than is allowed; without a test if the answer is known."""
+        """Return True if a node suppresses no more than the limit. Tests the node only if the answer is unknown."""
         limit = self.problem.limit
         return self.suppresses_at_least(node) <= limit and self.test(node) <= limit
 
     def test(self, node: Node) -> int:
-        """Return how many rows a node suppresses; the node becomes the best so far if it costs least.
+        """Return how many rows a node suppresses. The node becomes the best so far if it costs least.
 
-        Of a node that suppresses too much, these may be only those that k suppresses.
+        If a node suppresses too much, only the rows that k suppresses may be counted.
         """
         if node not in self.tested or node in self._counted:
             classes = self._roll_up_if_small(node)
@@ -270,14 +274,14 @@ class Evidence:
         if node not in self.tested:
             if self.problem.lattice.allows(node):
                 suppressed, below = self._screened(node, classes) or self._count_suppressed(node, classes)
-            else:  # more than any limit, and so is all below
+            else:  # more than any limit, and so does every node below
                 suppressed = below = self.problem.frequency.rows + 1
             self.tested[node] = suppressed
             self._mark(node, below)
         return self.tested[node]
 
     def estimate(self, node: Node) -> Cost | float:
-        """Return about what a node costs, as if what is suppressed there lost as much as other rows; by a test.
+        """Test a node and return its approximate cost, as if suppressed rows lost as much as other rows.
 
         Impossible if it suppresses too much.
         """
@@ -293,7 +297,7 @@ class Evidence:
         return estimate
 
     def estimate_at_least(self, node: Node) -> Cost | float:
-        """Return what ``estimate`` will not be below, as far as is known without a test."""
+        """Return a lower bound of ``estimate`` that needs no test."""
         if node in self.tested:
             return self.estimate(node)
         if not self.bounds_are_free:
@@ -322,9 +326,9 @@ class Evidence:
             self.test(node)
 
     def look_ahead(self, nodes: Iterable[Node]) -> None:
-        """Test nodes that will probably be needed in one statement, where that takes less than one by one.
+        """Test nodes that will probably be needed in one statement, if that is faster than one by one.
 
-        What is found is kept until a node is tested; it changes nothing of what is searched, or counted as tested.
+        Results are kept until a node is tested. They change neither the search nor the number of tested nodes.
         """
         unknown = (node for node in nodes if not self.knows(node))
         if (first := next(unknown, None)) is not None and (several := self._most_together(first)) > 1:
@@ -338,12 +342,12 @@ class Evidence:
                 self._test_together(source, self._looked_at)
 
     def knows(self, node: Node) -> bool:
-        """Return True if a node was tested, or looked at ahead; of one that is not allowed, nothing is to be known."""
+        """Return True if a node was tested or looked ahead to, or if it is not allowed."""
         return node in self.tested or node in self._ahead or not self.problem.lattice.allows(node)
 
     @property
     def most_together(self) -> int:
-        """How many nodes are worth testing in one statement, where all of them are needed."""
+        """The number of nodes worth testing in one statement, if all of them are needed."""
         return self._most_together(self.problem.lattice.top)
 
     def looks_ahead(self, node: Node) -> bool:
@@ -351,14 +355,14 @@ class Evidence:
         return not self.knows(node) and self._joins_masks and self._most_together(node) > 1
 
     def _most_together(self, node: Node) -> int:
-        """Return how many nodes, counted where this one is, are worth testing in one statement."""
+        """Return how many nodes, counted on this node's source, are worth testing in one statement."""
         if self.problem.frequency.engine.tests_together:
             return MOST_TOGETHER
         tuples = max(1, self.roll_ups.source(node).tuples)
         return max(1, min(MOST_TOGETHER, TUPLES_PER_STATEMENT // tuples)) if self._joins_masks else 1
 
     def _test_together(self, source: RollUp, nodes: list[Node]) -> None:
-        """Test nodes by one statement: tuples are joined to the masks of each, or each has a query of its own."""
+        """Test nodes by one statement: join tuples to the masks of each, or use one query per node."""
         problem, relation, with_sizes = self.problem, source.relation, not self.bounds_are_free
         masks = [problem.frequency.masks(node) for node in nodes]
         is_joined = self._joins_masks and not (source.tuples > MOST_TUPLES_JOINED and problem.only_counts_rows)
@@ -397,7 +401,7 @@ class Evidence:
         return source.tuples >= TUPLES_PER_STATEMENT and node not in self._probed and not self._has_few_classes(node)
 
     def probe(self, node: Node) -> None:
-        """Count one class in several of a node: it suppresses at least what is suppressed among these."""
+        """Count a sample of the classes of a node. It suppresses at least the rows suppressed among these."""
         self._probed.add(node)
         _, below = self._count_suppressed(node, None, probe=True)
         self._mark(node, below)
@@ -419,26 +423,28 @@ class Evidence:
 
     def suppresses_at_least(self, node: Node) -> int:
         """Return the most rows that this node is known to suppress, from any tested node at or above it."""
-        check_deadline()  # here, because searches go through many nodes that need no test
+        check_deadline()  # here, because searches visit many nodes that need no test
         return self._marks.suppressed(node)
 
     @property
     def bounds_are_free(self) -> bool:
-        """Whether ``least_cost`` asks the database nothing."""
+        """True if ``least_cost`` runs no query."""
         return self.problem.objective.of_classes is None
 
     def least_cost(self, lower: Node, suppressed: int) -> Cost | float:
-        """Return a cost that no node at or above ``lower`` with at least so many suppressed rows is below.
+        """Return a lower bound of the cost of nodes at or above ``lower`` with at least so many suppressed rows.
 
-        Of a measure of cells: every row costs at least what it costs at ``lower``; a suppressed one costs ``full`` in
-        every column instead, and what it would have cost is at most what the costliest rows cost there. Of a measure of
-        classes: what the measure proves from the sizes of the classes at ``lower``, which is tested for them.
+        For a measure of cells, every row costs at least its cost at ``lower``. A suppressed row costs ``full`` in
+        every column
+        instead, and it would have cost at most as much as the costliest rows there. For a measure of classes, the
+        measure
+        proves a bound from the sizes of the classes at ``lower``, which is tested for them.
         """
         if suppressed > self.problem.limit:
             return IMPOSSIBLE
         if (measure := self.problem.objective.of_classes) is not None:
             self.test(lower)
-            if lower not in self._sizes:  # a level of it is not allowed
+            if lower not in self._sizes:  # one of its levels is not allowed
                 return IMPOSSIBLE
             return measure.least(self._sizes[lower], suppressed)
         costs = self.problem.costs
@@ -448,7 +454,7 @@ class Evidence:
         return not self.bounds_are_free or self.least_cost(node, suppressed) < self.best_cost
 
     def _screened(self, node: Node, classes: RollUp | None) -> tuple[int, int] | None:
-        """Return the rows that models of rows alone suppress, if these are too many; which costs a fraction to know."""
+        """Return the rows suppressed by models of rows alone if too many: a fraction of the time of a test."""
         if not self._expects_many or self.monotone or not self.bounds_are_free:
             return None
         of_rows = screens(self.problem.models)
@@ -467,9 +473,9 @@ class Evidence:
     def _count_suppressed(
         self, node: Node, classes: RollUp | None, *, probe: bool = False, of_rows: Sequence[RowModel] = ()
     ) -> tuple[int, int]:
-        """Return the rows that a node suppresses, and those that every node at or below it does.
+        """Return the rows that a node suppresses, and those that every node at or below it suppresses.
 
-        ``probe`` counts one class in several; ``of_rows`` are monotone models that are tested instead of all.
+        ``probe`` counts a sample of the classes; ``of_rows`` are monotone models that are tested instead of all.
         """
         if self.known is not None:
             suppressed = self.known.suppressed(node, self.problem.limit)
@@ -510,13 +516,13 @@ class Evidence:
         if sizes:
             published, *squares = map(int, sizes)
             rows, k = self.problem.frequency.rows, self.problem.k
-            # A class that fails a model may be as large as the table, unless k rows are all that it needs.
+            # A class that fails a model may be as large as the table, unless the only model is k rows.
             too_small = k - 1 if self.problem.only_counts_rows else rows
             self._sizes[node] = ClassSizes(rows, k, too_small, published, int(suppressed), *squares)
         return int(suppressed), int(below)
 
     def _source(self, node: Node, classes: RollUp | None) -> tuple[RollUp, bool]:
-        """Return where the classes of a node are counted, and whether that has each person in a class once."""
+        """Return the source for counting the classes of a node, and whether it has each person in a class once."""
         source = classes or self.roll_ups.source(node)
         same = source.steps == self.problem.lattice.steps(node)
         return source, same and self.problem.frequency.has_people_once
@@ -526,7 +532,7 @@ class Evidence:
         problem = self.problem
         return (
             not merged
-            and 3 * source.tuples >= TUPLES_PER_STATEMENT  # to tell people apart takes longer
+            and 3 * source.tuples >= TUPLES_PER_STATEMENT  # detecting people takes longer
             and problem.frequency.has_people_once
             and problem.k <= MOST_SKETCHED
             and problem.frequency.engine.joins_masks
@@ -538,7 +544,7 @@ class Evidence:
     def _masked(
         self, node: Node, relation: exp.Table, kind: str, query: Callable[[list[exp.Expr | int]], exp.Select]
     ) -> tuple[exp.Query, dict[str, int]]:
-        """Return a query on the masks of a node, made once for all nodes that leave the same keys; and its masks."""
+        """Return a query on the masks of a node, shared by all nodes that keep the same keys, and its masks."""
         masks = self.problem.frequency.masks(node)
         shape = (kind, relation.name, tuple(mask != 0 for mask in masks))
         if shape not in self._statements:
@@ -551,7 +557,7 @@ class Evidence:
         return self.problem.only_counts_rows and self.bounds_are_free and self.problem.k in shared.sizes
 
     def recall(self, shared: SharedTests) -> None:
-        """Begin with what searches with other k found: good nodes, and what nodes suppress at least."""
+        """Start with the results of searches with other k: good nodes, and lower bounds of suppression."""
         for node in shared.optima:
             self.test(node)
         for node, suppressed in shared.suppressed.items() if self._shares_tests(shared) else ():
@@ -592,12 +598,12 @@ class Evidence:
         return self._exact[node]
 
     def _has_few_classes(self, node: Node) -> bool:
-        """Return True if a table of the classes of a node costs next to nothing, beside counting them."""
+        """Return True if a table of the classes of a node costs next to nothing compared to counting them."""
         most = math.prod(labels[level] for labels, level in zip(self.problem.costs.labels, node, strict=True))
         return most <= self.roll_ups.source(node).tuples / MIN_TUPLES_PER_CLASS_TO_ROLL_UP
 
     def _roll_up_if_small(self, node: Node) -> RollUp | None:
-        """Return the classes of a node as a table, if that costs no more than to count them and serves twice."""
+        """Return the classes of a node as a table, if that costs no more than counting them and serves twice."""
         source = self.roll_ups.source(node)
         if self.known is not None or source.tuples < TUPLES_PER_STATEMENT or self._sketches_people(source):
             return None  # a test is cheaper
@@ -614,13 +620,13 @@ class Evidence:
             self.roll_ups.drop(classes)
 
     def _mark(self, node: Node, suppressed: int) -> None:
-        """Remember that a node suppresses at least so many rows, as far as that matters."""
+        """Record that a node suppresses at least so many rows, if that matters."""
         enough = min(suppressed, self._enough())
         if enough > self.suppresses_at_least(node):
             self._marks.add(node, enough)
 
     def _enough(self) -> int:
-        """Return how many suppressed rows rule a node out, whatever its levels: more make no difference."""
+        """Return the number of suppressed rows that rules a node out at any level. More make no difference."""
         over_limit = self.problem.limit + 1
         if not self.bounds_are_free or self.best is None or not (full := sum(self.problem.costs.full)):
             return over_limit

@@ -1,16 +1,16 @@
 """Incognito (LeFevre, DeWitt & Ramakrishnan 2005): all nodes that suppress few enough rows.
 
 Fewer columns make larger classes. So a node can only be good if its levels are good for every subset of the columns
-(the subset property), and what stands above a good node is good (the generalization property).
+(the subset property). Every node above a good one is good (the generalization property).
 
-1. For subsets of 1, 2, ... all columns: the candidates are the combinations of levels all of whose parts with one
-   column less are good.
-2. Go through them from the lowest: one that stands directly above a good one is good without a test; the others are
-   tested, on a roll-up of the frequency set to the columns of the subset where that is worth it (its super-root).
-3. The good ones of all columns are the answer. The one that costs least among them is the optimum: nodes that cost more
-   at their levels alone than the best so far are passed over.
+1. For subsets of 1, 2, ... all columns: the candidates are the combinations of levels whose parts with one column less
+   are all good.
+2. Go through them from the lowest. A candidate directly above a good one is good without a test. The others are
+   tested, on a roll-up of the frequency set to the columns of the subset if that pays off (its super-root).
+3. The good combinations of all columns are the answer. The optimum is the cheapest of them. Nodes whose levels alone
+   cost more than the best so far are skipped.
 
-A combination of levels of a subset is the node with all other columns at the root, so that a test of it is a mask like
+A combination of levels of a subset is the node with all other columns at the root, so testing it is a mask like
 any other.
 """
 
@@ -35,9 +35,9 @@ _WORTH_A_ROLL_UP = 8  # candidates of a subset from which a roll-up to its colum
 
 
 def incognito(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the optimum: the node that costs least of all that suppress few enough rows."""
+    """Return the optimum: the cheapest node among all that suppress few enough rows."""
     good = good_nodes(evidence, progress)
-    # 3. The one that costs least.
+    # 3. The cheapest one.
     generalization = evidence.problem.costs.generalization
     for node in sorted(good, key=generalization):
         if evidence.bounds_are_free and generalization(node) >= evidence.best_cost:
@@ -68,12 +68,12 @@ def good_nodes(evidence: Evidence, progress: SearchProgress | None = None) -> se
 
 
 def minimal_nodes(nodes: set[Node]) -> set[Node]:
-    """Return the nodes that stand above no other of the set; of all good nodes, the minimal ones."""
+    """Return the nodes that stand above no other of the set: of all good nodes, the minimal ones."""
     return {node for node in nodes if not any(step in nodes for step in steps_down(node))}
 
 
 def _candidates(lattice: Lattice, columns: Columns, smaller: dict[Columns, set[Node]]) -> list[Node]:
-    """Return the nodes of a subset of columns all of whose parts with one column less are good, the lowest first."""
+    """Return the nodes of a subset of columns whose parts with one column less are all good, the lowest first."""
     *others, last = columns
     joined = [
         with_level(node, last, level) for node in smaller[tuple(others)] for level in range(lattice.heights[last] + 1)
@@ -97,7 +97,7 @@ def _good_among(evidence: Evidence, columns: Columns, candidates: list[Node]) ->
     good: set[Node] = set()
     height = None
     for node in candidates:
-        if sum(node) != height:  # those of one height imply nothing of each other
+        if sum(node) != height:  # nodes of the same height imply nothing about each other
             height = sum(node)
             evidence.look_ahead(
                 each

@@ -1,7 +1,7 @@
 """Tests of nodes under k-anonymity of every m columns, on arrays of the frequency set.
 
-What is left at a node is among what is left at every node above (see ``kanon_sql.models.known_subsets``): a test begins
-with what is left at one that was tested.
+The rows that remain at a node also remain at every node above (see ``kanon_sql.models.known_subsets``). So a test
+starts from the rows that remain at a tested node.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from kanon_sql.classes.lattice import Node
     from kanon_sql.models.known_subsets import KnownSubsets
 
-_KEPT = 200  # nodes of which it is kept what is left there
+_KEPT = 200  # nodes whose remaining tuples are kept
 
 
 class KnownNodes:
-    """Tests nodes on arrays of the frequency set, and tells the database what it found.
+    """Tests nodes on arrays of the frequency set, and writes the results to the database.
 
     Attributes:
         tuples: the frequency set, with its keys as codes.
@@ -44,7 +44,10 @@ class KnownNodes:
         self._shared: tuple[Node, exp.Table] | None = None
 
     def suppressed(self, node: Node, most: int) -> int:
-        """Return how many rows are left out at a node; where it is more than ``most``, some number above that."""
+        """Return how many rows are suppressed at a node. 
+
+        If that is more than ``most``, the result may be too small, but it is more than ``most``.
+        """
         found = self.left(node, most=most)
         suppressed = int(self.tuples.n.sum() - self.tuples.n[found].sum())
         if suppressed <= most:
@@ -54,7 +57,7 @@ class KnownNodes:
         return suppressed
 
     def left(self, node: Node, among: Chosen | None = None, most: float = np.inf) -> Chosen:
-        """Return which tuples are left at a node, among all or some; see ``left_of`` for ``most``."""
+        """Return which tuples remain at a node, among all or some; see ``left_of`` for ``most``."""
         tuples = self._begin(node)
         everything = int(self.tuples.n.sum())
         if among is not None:
@@ -69,12 +72,12 @@ class KnownNodes:
         return found
 
     def shared(self, node: Node) -> exp.Table:
-        """Return a table of the classes of a node, by their masked keys; ``n`` is by how many each is shared."""
+        """Return a table of the classes of a node, by their masked keys. ``n`` counts how many people share a class."""
         if self._shared is not None and self._shared[0] == node:
             return self._shared[1]
         place, classes = self._classes(node, np.ones(len(self.tuples.n), dtype=np.bool_))
         shared = shared_members(classes, self.model.m, self.model.required)
-        _, one = np.unique(place, return_index=True)  # a tuple of each class
+        _, one = np.unique(place, return_index=True)  # one tuple of each class
         masks = np.array(self._frequency.masks(node), dtype=np.int64)
         columns = {key_name(key): (self.tuples.codes[key][one] & masks[key]).tolist() for key in range(len(masks))}
         engine = self._frequency.engine
@@ -86,7 +89,7 @@ class KnownNodes:
         return table
 
     def _begin(self, node: Node) -> Chosen:
-        """Return the tuples that are left at some node above: of those that are known, where they have fewest rows."""
+        """Return the tuples that remain at a node above: of the known nodes, the one with the fewest rows."""
         above = [left for other, left in self._left.items() if all(map(int.__ge__, other, node))]
         everything = np.ones(len(self.tuples.n), dtype=np.bool_)
         return min(above, key=lambda left: int(self.tuples.n[left].sum()), default=everything)

@@ -1,36 +1,38 @@
 """The proven optimum of full-domain recoding: branch and bound on intervals of the lattice.
 
 The cost of a node is ``generalization(v) + suppression(v)``. The first part depends on each column's level alone and
-only grows upwards; what a node suppresses only falls upwards. In an interval ``[a, b]`` therefore every node
-suppresses at least the rows that ``b`` does, and every row that is left costs at least what it costs at ``a``:
+only grows upwards. The number of suppressed rows only falls upwards. In an interval ``[a, b]`` therefore every node
+suppresses at least the rows that ``b`` does, and every remaining row costs at least what it costs at ``a``:
 
     cost(v) >= generalization(a) + sum over the rows that b suppresses of (full - cost of the row at a)
 
 for all v in the interval, from a single test, that of ``b``. The rows' cost at ``a`` is not queried: it is at most
 what the costliest labels of ``a`` charge for so many rows (``Costs.most_hidden``).
 
-1. The top was tested: if it suppresses too much, everything does. Begin with the interval of the whole lattice.
+1. The top was tested: if it suppresses too much, everything does. Start with the interval of the whole lattice.
 2. Take the interval of the smallest bound. If that bound reaches the best node found, the best node is the optimum.
-3. Tighten: lower the upper end, column by column, past levels whose generalization alone costs too much. Test the upper
-   end (probe it first where it may have very many classes); repeat until nothing changes. Where tuples are few, what
-   will be tested next is tested in the same statement, which takes longer to plan than to run.
+3. Tighten: lower the upper end, column by column, past levels whose generalization alone costs too much. Test the
+   upper end (probe it first if it may have very many classes). Repeat until nothing changes. If there are few tuples,
+   the tests expected next run in the same statement, which takes longer to plan than to run.
 4. Split the column in which the costs of the two ends differ most, where the cost is half way.
-5. Where the search has not ended after some tests, look for a better node by descent and by local search from the best
-   node, so that more intervals are done with.
+5. If the search has not ended after some tests, look for a better node by descent and by local search from the best
+   node, to close more intervals.
 6. At the end, undo generalization that costs nothing (a column with one value).
 
-Where a model is not monotone, what is suppressed may grow upwards. Then the upper end counts for the rows that no node
+If a model is not monotone, suppression may grow upwards. Then the upper end counts for the rows that no node
 below it can publish (``kanon_sql.classes.of_node``), which only fall upwards; and each node is judged by its own test.
 
-The lattice is never listed: an interval is two nodes. The design's first version of this search used the suppression
+The lattice is never listed: an interval is two nodes. The first version of this search used the suppression
 cost at ``b`` for the bound and neither tightened nor split by cost; on Adult it needs about twice as many tests.
 
-In a lattice that cannot be listed, rounds of annealing take turns with the proof, in the place of 5. A good node is
-worth as much to the proof as a good bound: every interval whose bound reaches it is done with. And the columns are put
-into sets whose own lattices can be listed, of which the optima are looked for in turn with that of all columns. Let
-``w`` have the levels of a node ``v`` in the columns of a set, and be at the top in all others. Under monotone models
-``v`` suppresses the rows that ``w`` suppresses, and maybe more, of which no cell costs less then. So the cells of the
-set cost as much at ``v`` as at ``w``, or more; and ``v`` costs no less than the optima of disjoint sets together.
+In a lattice that is too large to list, rounds of annealing alternate with the proof, in the place of 5. A good node is
+worth as much to the proof as a good bound: it closes every interval whose bound reaches it. The columns are also
+grouped into sets whose own lattices can be listed. The searches for the optima of these sets alternate with the search
+over all columns. Let ``w`` have the levels of a node ``v`` in the columns of a set, and be at the top in all others.
+Under monotone models ``v`` suppresses the rows that ``w`` suppresses, and maybe more. No cell of these costs less
+then.
+So the cells of the set cost at ``v`` at least as much as at ``w``, and ``v`` costs no less than the sum of the optima
+of disjoint sets.
 """
 
 from __future__ import annotations
@@ -55,15 +57,15 @@ if TYPE_CHECKING:
 
 _PATIENCE = 400  # tests of branch and bound before descent is worth its own tests
 _ENDED = object()
-_ROUNDS_OF_K = 2  # of annealing under k of all columns
-_AHEAD = 32  # open intervals in which the nodes are looked for that are tested next
+_ROUNDS_OF_K = 2  # rounds of annealing under k of all columns
+_AHEAD = 32  # open intervals searched for the nodes to test next
 
 Interval = tuple["Cost", int, "Node", "Node"]
 """Bound, order of arrival (negative: the newest first), lower end, upper end."""
 
 
 def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
-    """Return the node that costs least; ``evidence.proven`` says at any time what is proven."""
+    """Return the node that costs least. ``evidence.proven`` holds the bound proven so far."""
     require_sizes_enough(evidence.problem)
     evidence.proven = evidence.problem.objective.least
     shared = evidence.problem.shared_tests
@@ -85,10 +87,10 @@ def optimal(evidence: Evidence, progress: SearchProgress | None = None) -> Node:
 
 
 def _from_k_of_all(evidence: Evidence) -> Iterator[None]:
-    """Look for a node round by round where k is required of some of the columns, and a test takes long.
+    """Search round by round if k is required of some of the columns and a test takes long.
 
-    What has k rows by all columns has it by some. So begin at a good node under k-anonymity, whose tests are quick; go
-    down from there, column by column, as long as that costs less; and look around.
+    A class with k rows by all columns has k rows by some. So start at a good node under k-anonymity, whose tests are
+    quick. Go down from there, column by column, as long as that costs less; then try neighbours.
     """
     problem = evidence.problem
     k = tuple(KAnonymity(int(model.required), model.entity) for model in problem.models)
@@ -113,7 +115,7 @@ def _from_k_of_all(evidence: Evidence) -> Iterator[None]:
 
 
 def _in_turn(evidence: Evidence, rounds: Iterator[None], proof: Iterator[None]) -> None:
-    """Go on with the proof after each round of annealing, for as many tests as the round took; at last to its end."""
+    """After each round of annealing, continue the proof for as many tests as the round took; at last to its end."""
     before = evidence.nodes_tested
     for _ in rounds:
         turn = 2 * evidence.nodes_tested - before
@@ -126,7 +128,7 @@ def _in_turn(evidence: Evidence, rounds: Iterator[None], proof: Iterator[None]) 
 
 
 def proofs_of_sets(evidence: Evidence) -> list[Iterator[None]]:
-    """Return the searches for the optima of sets of columns that follow on each other; none where these bound nothing.
+    """Return the searches for the optima of disjoint sets of columns; none if these give no bound.
 
     A set has as many columns as a lattice that can be listed.
     """
@@ -148,7 +150,7 @@ def proofs_of_sets(evidence: Evidence) -> list[Iterator[None]]:
 
 
 def _beside(evidence: Evidence, proof: Iterator[None], others: list[Iterator[None]]) -> Iterator[None]:
-    """Go on with a proof, and with those of sets in turn, until all of them together prove that the best is best."""
+    """Advance a proof, and those of sets in turn, until together they prove that the best node is the optimum."""
     for _ in proof:
         yield
         for other in others[:]:
@@ -160,10 +162,10 @@ def _beside(evidence: Evidence, proof: Iterator[None], others: list[Iterator[Non
 
 
 def _prove(evidence: Evidence, progress: SearchProgress | None, lowest: Node, *, improve: bool) -> Iterator[None]:
-    """Work the open intervals above a node off, smallest bound first, one after each ``next``.
+    """Process the open intervals above a node, smallest bound first, one after each ``next``.
 
-    No interval has a smaller bound than the one in hand, and none that comes later will: wherever this is stopped,
-    ``evidence.proven`` is the bound of the one in hand.
+    No interval has a smaller bound than the current one, and none that comes later will: wherever this is stopped,
+    ``evidence.proven`` is the bound of the current one.
     """
     lattice = evidence.problem.lattice
     open_intervals: list[Interval] = [(evidence.proven or 0, 0, lowest, lattice.top)]
@@ -195,7 +197,7 @@ def _prove(evidence: Evidence, progress: SearchProgress | None, lowest: Node, *,
 
 
 def _tighten(evidence: Evidence, lower: Node, upper: Node, others: list[Interval]) -> tuple[Node, Node] | None:
-    """Return the part of an interval that may hold a better node than the best, its upper end tested; None if none."""
+    """Return the part of an interval that may hold a better node than the best, its upper end tested; None if empty."""
     while (narrowed := _narrowed(evidence, lower, upper)) is not None:
         upper = narrowed
         if upper in evidence.tested:
@@ -212,7 +214,7 @@ def _tighten(evidence: Evidence, lower: Node, upper: Node, others: list[Interval
 
 
 def _narrowed(evidence: Evidence, lower: Node, upper: Node) -> Node | None:
-    """Return the upper end of the part of an interval that may hold a better node than the best; None if none may."""
+    """Return the upper end of the part of an interval that may hold a better node than the best; None if empty."""
     while True:
         suppressed = evidence.suppresses_at_least(upper)
         least = evidence.least_cost(lower, suppressed)
@@ -226,7 +228,7 @@ def _narrowed(evidence: Evidence, lower: Node, upper: Node) -> Node | None:
 
 
 def _lower_upper_end(evidence: Evidence, lower: Node, upper: Node, suppressed: int, room: Cost | float) -> Node:
-    """Return the upper end without levels at which a column alone adds as much to the least cost as there is room."""
+    """Lower the upper end past levels at which a column alone adds ``room`` or more to the least cost."""
     costs = evidence.problem.costs
     for column in range(len(upper)):
         least = costs.least_of_column(column, lower[column], suppressed)
@@ -238,7 +240,7 @@ def _lower_upper_end(evidence: Evidence, lower: Node, upper: Node, suppressed: i
 
 
 def _next_tests(evidence: Evidence, intervals: list[Interval]) -> Iterator[Node]:
-    """Return the upper ends that are tested next if all that are tested before them prove too much, in their order."""
+    """Return, in order, the upper ends that are tested next if all tests before them prove too much suppression."""
     waiting = heapq.nsmallest(_AHEAD, intervals)
     arrival = count(1 - min(order for _, order, *_ in waiting))
     while waiting:
@@ -272,7 +274,7 @@ def split(totals: Sequence[Sequence[int]], lower: Node, upper: Node) -> tuple[tu
 
 
 def lower_for_free(evidence: Evidence) -> Node:
-    """Return the best node after going down where that costs nothing: generalization without a reason helps no one."""
+    """Return the best node after going down where that costs nothing. Needless generalization helps nobody."""
     node, suppressed, cost = evidence.the_best()
     totals = evidence.problem.costs.totals
     for column in range(len(node)):
@@ -287,7 +289,7 @@ def lower_for_free(evidence: Evidence) -> Node:
 
 
 def _descend(evidence: Evidence, start: Node) -> None:
-    """Go down from a node, one level of one column at a time and each time to where it costs least."""
+    """Go down from a node, one level of one column at a time, each time to the cheapest node."""
     node, cost = start, evidence.cost(start)
     while True:
         steps = [step for step in steps_down(node) if _may_cost_less(evidence, step, cost)]

@@ -1,9 +1,8 @@
 """Roll-ups: the frequency set of a node is the source for every node above it, and often far smaller.
 
-Making one costs more than a node test, and not every one is smaller: rolling up at once may lose. It is made where
-tests have scanned what it would have saved as often as it costs (the ski rental rule: rent until the rent has reached
-the price), after a probe has estimated its size. What is scanned is counted in tuples, not in
-seconds, so that the search takes the same way every time.
+A roll-up costs more than a node test, and may not be smaller, so making it at once may lose. It is made once tests
+have scanned as many avoidable tuples as it costs (the ski rental rule: rent until the rent has reached the price),
+after a probe has estimated its size. Scans are counted in tuples, not in seconds, so the search is deterministic.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 MIN_TUPLES_PER_CLASS_TO_ROLL_UP = 8
 _SMALL = 100_000  # tuples below which a scan costs no more than planning the statement
 _PRICE = 8  # scans of the source, below a node, after which its roll-up is considered
-_SHRINKS_TO = 0.5  # of its source: what a roll-up must reach to be made
+_SHRINKS_TO = 0.5  # of its source: the size that a roll-up must reach
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,9 @@ class RollUp:
 
 
 class RollUps:
-    """The frequency set and what was rolled up from it.
+    """The frequency set and its roll-ups.
 
-    Where sensitive values are counted side by side (``kanon_sql.classes.packing``), the first of them is the frequency
+    If sensitive values are counted side by side (``kanon_sql.classes.packing``), the first of them is the frequency
     set without these values: it has fewer tuples, each with its counts.
     """
 
@@ -55,9 +54,9 @@ class RollUps:
         self._rows_alone: exp.Table | None = None
 
     def count_side_by_side(self, packing: Packing) -> None:
-        """Put the frequency set with counts side by side in the place of the one with sensitive values.
+        """Replace the frequency set with sensitive values by one with counts side by side.
 
-        If the deadline passes meanwhile, nothing is changed.
+        If the deadline passes before this is done, nothing is changed.
         """
         frequency, bottom = self._frequency, self._lattice.bottom
         query = packing.joined(roll_up_query(frequency, frequency.relation, bottom, packing.gathered()))
@@ -66,15 +65,15 @@ class RollUps:
 
     def source(self, node: Node) -> RollUp:
         """Return the smallest relation from which the classes of a node can be counted."""
-        if len(self._kept) == 1 and not self._kept[0].steps:  # that of the bottom
+        if len(self._kept) == 1 and not self._kept[0].steps:  # the roll-up of the bottom
             return self._kept[0]
         steps = self._lattice.steps(node)
         return min((kept for kept in self._kept if not kept.steps & ~steps), key=lambda kept: kept.tuples)
 
     def rows_alone(self, node: Node) -> exp.Table:
-        """Return a relation from which the rows of the classes of a node can be counted, and nothing else.
+        """Return a relation from which only the rows of the classes of a node can be counted.
 
-        That is the frequency set without the sensitive values, which has fewer tuples; or a roll-up, if there is one.
+        It is the frequency set without the sensitive values, which has fewer tuples; or a roll-up, if there is one.
         """
         frequency, source = self._frequency, self.source(node)
         if not frequency.sensitive or frequency.counts_people or source.relation != frequency.relation:
@@ -88,7 +87,7 @@ class RollUps:
         return self._rows_alone
 
     def scanned(self, lower: Node) -> None:
-        """Take note of a test above ``lower``; more of them will follow, and may be worth a roll-up to ``lower``."""
+        """Record a test above ``lower``. More of them will follow, and may be worth a roll-up to ``lower``."""
         source = self.source(lower)
         if source.tuples < _SMALL or lower in self._considered or source.steps == self._lattice.steps(lower):
             return
@@ -99,7 +98,7 @@ class RollUps:
                 self.keep(self.make(lower))
 
     def make(self, node: Node) -> RollUp:
-        """Return the roll-up to a node, which the caller may keep or drop."""
+        """Return the roll-up to a node. The caller may keep or drop it."""
         counts = None if self._packing is None else self._packing.summed()
         return self._made(roll_up_query(self._frequency, self.source(node).relation, node, counts), node)
 
@@ -129,7 +128,7 @@ class RollUps:
             self._packing.drop(self._frequency.engine)
 
     def _estimate(self, node: Node, source: RollUp) -> int:
-        """Return about how many tuples a roll-up would have."""
+        """Return the approximate number of tuples of a roll-up."""
         query = node_query(source.relation, self._frequency.masks(node), [], probe=True)
         title = f"probe the size of a roll-up to {node}"
         classes, _ = self._frequency.engine.row(query, title)

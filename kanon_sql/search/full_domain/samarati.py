@@ -1,13 +1,13 @@
 """Samarati (2001), AG-TS: the lowest height of the lattice at which some node suppresses few enough rows.
 
-The height of a node is the sum of its levels. What a node above a good one suppresses is no more, so that the heights
-at which there is a good node are all from the lowest one up, and binary search finds it.
+The height of a node is the sum of its levels. A node above a good one suppresses no more rows. So every height from
+the lowest good one up has a good node, and binary search finds the lowest.
 
-1. Halve the range of heights: if some node of the middle height is good, go on below, else above.
-2. Of the good nodes of the lowest height, return the one that costs least (``samarati``), or the first one in the order
-   of levels, from the last column on (``samarati-first``, as the paper leaves the choice open).
+1. Halve the range of heights: if some node of the middle height is good, continue below, else above.
+2. Of the good nodes of the lowest height, return the cheapest (``samarati``), or the first one in the order
+   of levels, from the last column on (``samarati-first``: the paper leaves the choice open).
 
-A minimal height is no minimal loss: one step in a column of thousands of values counts as one in a column of two.
+Minimal height is not minimal loss: one step in a column of thousands of values counts as one in a column of two.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def samarati(evidence: Evidence, progress: SearchProgress | None = None) -> Node
     least: Cost | float = IMPOSSIBLE
     height = _lowest_height(evidence, progress)
     for node in sorted(_nodes_of_height(evidence.problem.lattice, height), key=evidence.problem.costs.generalization):
-        # The evidence bounds what a node costs at least before the node is tested.
+        # The evidence bounds the cost of the node before it is tested.
         if evidence.least_cost(node, evidence.suppresses_at_least(node)) >= least or not evidence.satisfies(node):
             continue
         if (cost := evidence.cost(node)) < least:

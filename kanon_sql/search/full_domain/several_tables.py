@@ -1,27 +1,27 @@
 """The proven optimum of full-domain recoding of several tables that are released together.
 
-The lattice has the levels of the columns of all tables. What it costs is a sum over *parts*: the table of people, and
-each table of events. A part knows the columns that its classes are made of: an event is known with what is published
-of its person and of the events that it goes through, so that these columns decide what is suppressed in its table too.
-What its cells cost is of its own columns alone.
+The lattice has the levels of the columns of all tables. The cost of a node is a sum over *parts*: the table of people,
+and each table of events. The classes of a part have more columns than its own: an attacker knows an event with the
+published data of its person and of the events that lead to it. So these columns, too, decide which rows of its table
+are suppressed. Only its own columns count for the cost of its cells.
 
-With one event known (``km`` = 1) a kind of event is published where k people of a class have it, which is a class of
+With one event known (``km`` = 1) a kind of event is published if k people of a class have it, that is, in a class of
 k people of the joined rows: a part is one table under k-anonymity, with the tests, marks and roll-ups of
 ``Evidence``. In an interval ``[a, b]`` each part suppresses at least what it does at ``b`` and generalizes at least as
 at ``a``, and so do all together:
 
     cost(v) >= sum over the parts of least cost(a, suppressed at b)         for all v in the interval
 
-1. The top must be possible. Begin with the interval of the whole lattice.
+1. The top must be possible. Start with the interval of the whole lattice.
 2. Take the interval of the smallest bound. If that bound reaches the best node, the best node is the optimum.
 3. Lower its upper end, column by column, past levels whose generalization alone costs too much; test it.
 4. Measure the upper end exactly, if it may be better than the best.
 5. Split the interval in the column in which the costs of the two ends differ most, where the cost is half way.
 6. At the end, undo generalization that costs nothing.
 
-With more events known, more is suppressed than with one: these bounds hold, and ``measure`` says what a node costs and
-has better bounds, which take longer: they are looked at where these do not suffice. The search begins at a good node
-then, found by local search from the top.
+With more events known, more is suppressed than with one: these bounds hold, and ``measure`` gives the cost of a node.
+It has better bounds, which take longer, and are computed only if these do not suffice. The search then starts at a
+good node, found by local search from the top.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Part(Evidence):
     """A table among those that are released together: tests of its nodes, with costs of its own columns."""
 
     name: str
-    hierarchies: tuple[Hierarchy, ...]  # of all columns that its rows are known by, which are those of its lattice
+    hierarchies: tuple[Hierarchy, ...]  # of all columns that an attacker knows its rows by: those of its lattice
     columns: tuple[int, ...]  # the place of each column of its lattice in the lattice of all tables
     own: frozenset[int]  # the places of its own columns there
     weight: int = 1  # common units in one unit of its cost: tables count by their weights, not by their rows
 
     @property
     def rows(self) -> int:
-        """Its rows of people."""
+        """Number of rows of its people."""
         return self.problem.frequency.rows
 
     @property
@@ -74,7 +74,7 @@ class Part(Evidence):
         return self.weight * self.rows * sum(self.costs.weights) * self.costs.unit
 
     def common(self, cost: Cost | float) -> Cost | float:
-        """Return a cost in common units; impossible if it is."""
+        """Return a cost in common units; impossible stays impossible."""
         return cost if cost == IMPOSSIBLE else cost * self.weight
 
     @property
@@ -93,7 +93,7 @@ class Part(Evidence):
         if self.worth_probing(node):
             self.probe(node)
 
-    def _may_be_best(self, node: Node, suppressed: int) -> bool:  # noqa: ARG002 - ``Evidence`` compares it with what is suppressed
+    def _may_be_best(self, node: Node, suppressed: int) -> bool:  # noqa: ARG002 - as in ``Evidence``
         return False  # none of its nodes is the best by itself
 
     def _enough(self) -> int:
@@ -101,13 +101,13 @@ class Part(Evidence):
 
 
 class Measure(Protocol):
-    """Says what nodes cost where more is suppressed than one event by itself asks for."""
+    """Measures nodes if more must be suppressed than for one known event."""
 
     def cost(self, node: Node, most: Cost | float) -> Cost | float:
-        """Return the exact cost, if it is no more than ``most``; else some cost above. Impossible if too much goes."""
+        """Return the exact cost, or any cost above ``most`` if it is more. Impossible if too much is suppressed."""
 
     def least(self, lower: Node, upper: Node) -> Cost | float:
-        """Return a cost that no node of an interval is below; impossible if all suppress too much."""
+        """Return a lower bound of the costs in an interval; impossible if all nodes suppress too much."""
 
 
 @dataclass
@@ -116,7 +116,7 @@ class TablesSearch:
 
     parts: Sequence[Part]
     lattice: Lattice
-    measure: Measure | None = None  # of nodes; None if they cost what the parts cost by themselves
+    measure: Measure | None = None  # of nodes; None if their cost is the sum of the parts alone
     best: tuple[Node, Cost] | None = None
     bound: Cost = 0
     stopped: Stopped | None = None  # why it ended before the proof was complete
@@ -124,10 +124,10 @@ class TablesSearch:
     _bounded: set[Node] = field(default_factory=set, repr=False)
 
     def run(self, deadline: float | None = None, progress: SearchProgress | None = None) -> tuple[Node, Cost]:
-        """Search to the proof, to the deadline or to Ctrl-C; raise if no node was measured by then."""
+        """Search until the proof, the deadline or Ctrl-C. Raises if no node was measured by then."""
         for part in self.parts:
             k, limit, suppressed = part.problem.k, part.problem.limit, part.test(part.problem.lattice.top)
-            if suppressed > limit:  # it is all rows, or none
+            if suppressed > limit:  # all rows or none
                 raise NoSolutionError(
                     f"{part.name} has rows of fewer than {k:,} people ({counted(suppressed, 'row')} in all), so that "
                     f"none could be released, and {limit:,} may be suppressed: lower k, raise --max-suppressed, or "
@@ -155,7 +155,7 @@ class TablesSearch:
 
     @property
     def nodes_tested(self) -> int:
-        """How many nodes were tested: of parts, or of all tables where ``measure`` tests them."""
+        """Number of tested nodes: of parts, or of all tables if ``measure`` tests them."""
         return sum(part.nodes_tested for part in self.parts) + len(self._bounded)
 
     def _prove(self, progress: SearchProgress | None) -> None:
@@ -195,7 +195,7 @@ class TablesSearch:
         return IMPOSSIBLE if self.best is None else self.best[1]
 
     def _least(self, lower: Node, upper: Node) -> Cost | float:
-        """Return a cost that no node of an interval is below."""
+        """Return a lower bound of the costs in an interval."""
         return sum(
             part.common(part.least_cost(part.node(lower), part.suppresses_at_least(part.node(upper))))
             for part in self.parts
@@ -219,13 +219,13 @@ class TablesSearch:
             improved = self.best != begun
 
     def _tightened(self, lower: Node, upper: Node) -> Node | None:
-        """Return the upper end, tested, of what may hold a better node than the best; None if nothing may."""
+        """Return the tested upper end of the part that may hold a better node than the best; None if there is none."""
         while True:
             least = self._least(lower, upper)
             if least >= self._best_cost:
                 return None
             lowered = self._lowered(lower, upper, self._best_cost - least)
-            if self.measure is not None:  # it says more than tests of parts
+            if self.measure is not None:  # its bounds are better than tests of parts
                 narrowed = self._narrowed(self.measure, lower, lowered)
                 if narrowed is None or narrowed == upper:
                     return narrowed
@@ -241,7 +241,7 @@ class TablesSearch:
                     return None
 
     def _lowered(self, lower: Node, upper: Node, room: Cost | float) -> Node:
-        """Return the upper end without levels at which a column alone adds as much to the least cost as there is."""
+        """Lower the upper end past levels at which a column alone adds ``room`` or more to the least cost."""
         for part in self.parts:
             suppressed = part.suppresses_at_least(part.node(upper))
             for place in part.own:
@@ -253,7 +253,7 @@ class TablesSearch:
         return upper
 
     def _narrowed(self, measure: Measure, lower: Node, upper: Node) -> Node | None:
-        """Return the upper end without levels at which a column alone is too much; None if nothing is left."""
+        """Lower the upper end past levels at which a column alone is too much. None if nothing remains."""
         self._bounded.add(upper)
         if measure.least(lower, upper) >= self._best_cost:
             return None
@@ -285,7 +285,7 @@ class TablesSearch:
         return self._costs[node]
 
     def _lower_for_free(self) -> None:
-        """Go down from the best node where that costs nothing: generalization without a reason helps no one."""
+        """Go down from the best node where that costs nothing. Needless generalization helps nobody."""
         for place in (place for part in self.parts for place in part.own):
             while self.best is not None and self.best[0][place]:
                 node, cost = self.best

@@ -195,7 +195,7 @@ class BestCuts:
         tuples = _Tuples(len(self.n))
         self.columns = self._columns(parts, tuples)
         self.known = tuples.known()
-        self.looked_at = np.zeros((2, 0), dtype=np.int64), np.zeros(0, dtype=_CUT)  # compared pairs, and their best cuts
+        self.looked_at = np.zeros((2, 0), dtype=np.int64), np.zeros(0, dtype=_CUT)  # compared pairs, their best cuts
         whole = np.ones(len(self.n), dtype=np.int64)
         self.state = _State(whole, whole.astype(bool), np.zeros(self.places.shape, dtype=bool))
 
