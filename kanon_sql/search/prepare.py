@@ -1,7 +1,7 @@
-"""From a source and a policy to everything a search needs: roles, hierarchies, frequency set, labels.
+"""Prepare a search from a source and a policy: roles, hierarchies, frequency set, labels.
 
-And the models, each with the sensitive column that it is about and how that one is coded; and the population that k-map
-and delta-presence compare with: a table of all people, some of which are in the source.
+Also the models, each with its sensitive column and that column's coding; and the population that k-map
+and delta-presence compare with: a table of all people, some of whom are in the source.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Policy
 
 
-_SUBSETS = 20_000  # of columns, in which a node is tested; each takes some 0.1 ms of 30,000 tuples
+_SUBSETS = 20_000  # subsets of columns to test at each node; each takes some 0.1 ms for 30,000 tuples
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Prepared:
     frequency: FrequencySet
     labels: tuple[Labels, ...]
     lattice: Lattice
-    seconds: dict[str, float]  # what it took, by step
-    # of sensitive columns, where a model asks how far apart their values are in a tree
+    seconds: dict[str, float]  # duration of each step
+    # of sensitive columns, if a model measures distances of their values in a tree
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     population: tuple[Source, FrequencySet] | None = None  # the table that models compare with, and its frequency set
     findings: tuple[Finding, ...] = ()  # notes of the checks that it passed
@@ -83,14 +83,14 @@ class Prepared:
     _places: dict[bool, tuple[Places, ...]] = field(default_factory=dict, repr=False)
 
     def costs_of(self, measure: str) -> Costs:
-        if not self._costs:  # of all measures: by which of them a release is chosen, it is measured by each
+        if not self._costs:  # of all measures: the release is chosen by one and measured by each
             frequency = self.frequency
             costs = level_costs(frequency.engine, self.labels, list(CELL_MEASURES.values()), frequency.rows)
             self._costs.update(zip(CELL_MEASURES, costs, strict=True))
         return self._costs[measure]
 
     def as_original(self, policy: Policy, *, loss_alone: bool = False) -> Original:
-        """Return what releases under a policy are measured against.
+        """Return the baseline that releases under a policy are measured against.
 
         With ``loss_alone``, other measures of cells and the divergence are left out.
         """
@@ -112,19 +112,19 @@ class Prepared:
         return _coded_models(models, self.frequency, self.sensitive_hierarchies, population)
 
     def places(self, *, by_tree: bool = False) -> tuple[Places, ...]:
-        """Return the values of each quasi-identifier in their order; of numbers, too, by their tree if it is asked."""
+        """Return the values of each quasi-identifier in their order. ``by_tree``: order numbers by their tree, too."""
         if by_tree not in self._places:
             self._places[by_tree] = make_places(self.frequency, self.hierarchies, self.labels, by_tree=by_tree)
         return self._places[by_tree]
 
     def objective(self, policy: Policy) -> Objective:
-        """Return what a policy minimizes; loss is the guide to a measure of class sizes."""
+        """Return the quantity that a policy minimizes. Measures of class sizes are guided by loss."""
         of_classes = CLASS_MEASURES.get(policy.measure)
         costs = self.costs_of("loss" if of_classes is not None else policy.measure)
         return Objective(costs.weighted(self.weights(policy)), of_classes)
 
     def spellings(self) -> list[str]:
-        """Return what is to be said of sensitive values that models count as different ones."""
+        """Return warnings about spellings of sensitive values that models count as different values."""
         return [
             f"{one.column.name} has values that differ in case or in spaces around them alone ({one.values:,} for "
             f"{one.spellings:,} values). They are counted as different values; if they are not, write them in one way."
@@ -134,7 +134,7 @@ class Prepared:
 
 
 def by_rows(prepared: Prepared, policy: Policy, progress: Listener = silent) -> Prepared:
-    """Return a table that was prepared, with rows counted by its quasi-identifiers alone: itself, if it is that."""
+    """Return a prepared table that counts rows by its quasi-identifiers alone: itself, if it does already."""
     frequency = prepared.frequency
     if frequency.engine is prepared.source.engine and not frequency.counts_people and not frequency.sensitive:
         return prepared
@@ -144,10 +144,10 @@ def by_rows(prepared: Prepared, policy: Policy, progress: Listener = silent) -> 
 def prepare_source(source: Source, policy: Policy, progress: Listener = silent) -> Prepared:
     """Return a table ready to be searched.
 
-    Costs one scan of the source for the frequency set, after the checks of ``kanon_sql.policy.gate``.
-    A column whose hierarchy is built from its values is read for its distinct values; and, all such columns together,
-    once more where the rule needs to know extremes first: intervals, masks, and rules that are chosen for numbers and
-    text. Hierarchies from files and from the database read nothing of the source.
+    Costs one scan of the source for the frequency set, after the checks of ``kanon_sql.policy.gate``. A column whose
+    hierarchy is built from its values is read for its distinct values. All such columns together are read once more if
+    the rule needs extremes first: intervals, masks, and rules that are chosen for numbers and text. Hierarchies from
+    files and from the database read nothing of the source.
     """
     made, seconds = _Preparing(source, policy, progress), dict[str, float]()
     take_steps(PREPARE, made, seconds, progress)
@@ -167,7 +167,7 @@ def prepare_source(source: Source, policy: Policy, progress: Listener = silent) 
 
 
 class _Preparing:
-    """A table on its way to be searched: the state of the steps of ``PREPARE``."""
+    """The state of the steps of ``PREPARE``."""
 
     def __init__(self, source: Source, policy: Policy, progress: Listener) -> None:
         self.source, self.policy, self.progress, self.known = source, policy, progress, source
@@ -179,7 +179,7 @@ class _Preparing:
             column = find_column(name, source.columns)
             if column is not None and column not in (*roles.quasi_identifiers, *self.in_trees):
                 raise UsageError(f"A hierarchy is given for column {name!r}, which is not a quasi-identifier.")
-        ruled_columns(policy.publish, roles, source.columns, source.name)  # complains of what cannot be published so
+        ruled_columns(policy.publish, roles, source.columns, source.name)  # raises if a column cannot be published so
         _require_known_suits(policy, source, roles)
         may_be_collated = source.file is None or source.engine.is_shared
         require_identity(source.engine, source.relation, roles.quasi_identifiers, may_be_collated=may_be_collated)
@@ -235,7 +235,7 @@ PREPARE = (
 
 
 def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
-    """Raise where k of some of the columns is required with what it does not go with, or of too many of them."""
+    """Raise if k of some of the columns is combined with unsupported settings, or if it covers too many subsets."""
     known = known_subsets_of(policy.models)
     if known is None:
         return
@@ -261,7 +261,7 @@ def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
 
 
 def _columns_of(models: Sequence[SensitiveModel], roles: Roles) -> list[Column]:
-    """Return the sensitive columns that models are about; all, where one of them names none."""
+    """Return the sensitive columns of the models; all, if a model names none."""
     if any(model.sensitive is None for model in models):
         return list(roles.sensitive)
     found = [find_column(model.sensitive or "", roles.sensitive) for model in models]
@@ -276,7 +276,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = policy.rows_allowed(frequency.rows, policy.k)
     if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
-        limit = 0  # what is suppressed would be a class of the population without a row
+        limit = 0  # suppressed rows would be a class of the population without a row
     objective = prepared.objective(policy)
     cutting = policy.cutting
     places = () if cutting is None else prepared.places(by_tree=cutting.numbers == "tree")
@@ -298,15 +298,15 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
     )
 
 
-# Models and the columns that they are about
+# Models and their columns
 
 
 def resolve_models(
     models: Sequence[PrivacyModel], sensitive: Sequence[Column], table: str, hierarchies: Sequence[str] = ()
 ) -> tuple[PrivacyModel, ...]:
-    """Return models that know the column they are about, and the distance between its values.
+    """Return the models with their column and the distance between its values.
 
-    ``table`` is what messages call the table; ``hierarchies`` are the sensitive columns that have one.
+    ``table`` is the name of the table in messages; ``hierarchies`` are the sensitive columns that have one.
     """
     return tuple(
         _resolved(model, sensitive, table, hierarchies) if isinstance(model, SensitiveModel) else model
@@ -346,7 +346,7 @@ def _resolved(
 
 
 def _sensitive_columns(models: Sequence[PrivacyModel], columns: Sequence[Column]) -> list[Column]:
-    """Return the columns that models are about, each once."""
+    """Return the columns of the models, each once."""
     named = dict.fromkeys(model.sensitive for model in models if isinstance(model, SensitiveModel))
     found = [find_column(name, columns) for name in named if name is not None]
     return [column for column in found if column is not None]
@@ -358,7 +358,7 @@ def _coded_models(
     hierarchies: Mapping[str, Hierarchy],
     population: exp.Table | None = None,
 ) -> tuple[PrivacyModel, ...]:
-    """Return models that know how their columns are coded in a frequency set.
+    """Return the models with the coding of their columns in a frequency set.
 
     ``hierarchies`` are those of sensitive columns; ``population`` is the frequency set of the population.
     """
@@ -414,8 +414,8 @@ def _features(
 def open_population(source: Source, given: str, columns: Sequence[Column], *, as_text: bool = False) -> Source:
     """Return the population: a table beside the source in its database, or a file.
 
-    It must have the quasi-identifiers of the source, with the same types. ``as_text`` takes the values of a CSV file as
-    they are written, as those of the source were.
+    It must have the quasi-identifiers of the source, with the same types. ``as_text`` reads the values of a CSV file
+    as text, as those of the source were.
     """
     if source.home is None and not is_elsewhere(given):
         raise UsageError(

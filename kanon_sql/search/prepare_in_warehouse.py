@@ -1,7 +1,7 @@
-"""Preparing a search that runs on the warehouse: the frequency set is made there and does not leave it.
+"""Prepare a search that runs on the warehouse: the frequency set is made there and does not leave it.
 
-What comes here are the values of each quasi-identifier by itself, with their counts: hierarchies are made from them on
-the workbench. They go back with their codes; the frequency set, the labels and all tests of nodes are made there.
+Only the values of each quasi-identifier by itself are fetched, with their counts. The workbench makes hierarchies from
+them and sends them back with their codes. The warehouse makes the frequency set and the labels, and tests all nodes.
 """
 
 from __future__ import annotations

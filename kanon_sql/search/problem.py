@@ -1,4 +1,4 @@
-"""What every search is given and what it returns."""
+"""The input and the result of every search."""
 
 from __future__ import annotations
 
@@ -31,46 +31,46 @@ Stopped = Literal["time limit", "interrupt"]
 LISTABLE = 1_000_000
 """Nodes of a lattice that can be listed."""
 UNLISTED_SECONDS = 10
-"""Of a search for the optimum in a larger lattice, where no time limit is set."""
+"""Duration of a search for the optimum in a larger lattice, if no time limit is set."""
 
 
 @dataclass
 class SharedTests:
-    """What node tests found for several k at once, where searches differ in nothing else."""
+    """Results of node tests for several k at once, shared by searches that differ only in k."""
 
     sizes: tuple[int, ...]
     # for each node that was tested, the rows that it suppresses with each k
     suppressed: dict[Node, tuple[int, ...]] = field(default_factory=dict)
-    optima: list[Node] = field(default_factory=list)  # the optimum of each k that was searched for, the last one first
+    optima: list[Node] = field(default_factory=list)  # the optima of the k searched so far, the last one first
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A table, what its release must satisfy and what it should lose least of."""
+    """A table, the models that its release must satisfy and the loss to minimize."""
 
     frequency: FrequencySet
     lattice: Lattice
-    models: Sequence[PrivacyModel]  # what every published class must satisfy
+    models: Sequence[PrivacyModel]  # every published class must satisfy them
     objective: Objective
     labels: Sequence[Labels]
     limit: int  # how many rows may be suppressed
-    options: Mapping[str, Any] = field(default_factory=dict)  # the settings that this algorithm takes and others do not
+    options: Mapping[str, Any] = field(default_factory=dict)  # the settings of this algorithm alone
     cutting: Cutting | None = None  # how the table is cut into parts; None for algorithms that do not
     places: Sequence[Places] = ()  # the values of each quasi-identifier in their order, for cutting
-    # node tests that searches with other k made too; None if there are no others
+    # node tests shared with searches with other k; None if there are no others
     shared_tests: SharedTests | None = None
-    prove: bool = False  # whether to prove of a local recoding that none can cost less than some bound
+    prove: bool = False  # whether to prove a lower bound for a local recoding
     levels_are_bounded: bool = False  # whether some levels of some columns may not be chosen
     choice: str = GREEDY  # how models of sensitive values decide about classes
 
     @property
     def costs(self) -> Costs:
-        """What cells cost: what is minimized, or what guides the search for it."""
+        """Costs of cells: to minimize, or to guide the search."""
         return self.objective.costs
 
     @property
     def k(self) -> int:
-        """Rows that a published class has at least, whatever the members are that it counts."""
+        """Minimum number of rows of a published class, whatever members it counts."""
         return max((model.least_rows for model in self.models), default=1)
 
     @property
@@ -80,28 +80,28 @@ class Problem:
 
     @property
     def is_all_or_none(self) -> bool:
-        """Whether sensitive values are read, and what follows from that must make no value certain."""
+        """True if sensitive values are read and no decision based on them may make a value certain."""
         return self.choice != GREEDY and bool(self.about_sensitive)
 
     @property
     def only_counts_rows(self) -> bool:
-        """Whether the number of a class's rows alone tells if it may be published."""
+        """True if a class's number of rows alone decides whether it may be published."""
         return not self.frequency.counts_people and all(isinstance(model, KAnonymity) for model in self.models)
 
 
 class Proof:
-    """The cost of a recoding, and a bound that no recoding of its kind costs less than, as far as is proven."""
+    """The cost of a recoding, and the proven lower bound for recodings of its kind."""
 
     cost: Cost | None
     bound: Cost | None
 
     @property
     def optimal(self) -> bool:
-        """Whether it is proven that no recoding of its kind costs less."""
+        """True if it is proven that no recoding of its kind costs less."""
         return self.bound is not None and self.cost is not None and self.bound >= self.cost
 
     def gap_above(self, least: Cost) -> float | None:
-        """Return how far the bound is below the cost, as a share of what it costs above the least: 0 if optimal."""
+        """Return the gap between bound and cost, as a share of the cost above the least: 0 if optimal."""
         if self.cost is None or self.bound is None:
             return None
         return float((self.cost - self.bound) / (self.cost - least)) if self.cost > self.bound else 0.0
@@ -109,38 +109,38 @@ class Proof:
 
 @dataclass(frozen=True)
 class SearchResult(Proof):
-    """The recoding that an algorithm chose, and what is proven about it."""
+    """The recoding that an algorithm chose, and the proof about it."""
 
     recoding: Recoding
     suppressed: int
-    cost: Cost | None  # its cost, in units of ``Problem.objective``; None of a local recoding without a bound
-    bound: Cost | None  # no recoding of its kind costs less than this; None where nothing is proven
+    cost: Cost | None  # its cost, in units of ``Problem.objective``; None for a local recoding without a bound
+    bound: Cost | None  # no recoding of its kind costs less than this; None if nothing is proven
     nodes_tested: int  # lattice nodes whose classes were counted
-    # the smallest relation from which the classes can be counted; of a local recoding, with the steps; of a
+    # the smallest relation from which the classes can be counted; for a local recoding, with the steps; for a
     # multidimensional one, its parts
     classes: exp.Table | PartTables
     stopped: Stopped | None = None  # why the search ended before it was complete; None if it is complete
     published: tuple[int, ...] = ()  # rows published at each step of a local recoding
-    path_seconds: float | None = None  # how long it took to choose SPOLG's path; None for other algorithms
-    # the algorithm whose recoding ``local`` took, since it costs less than its own; None if it is its own
+    path_seconds: float | None = None  # time to choose SPOLG's path; None for other algorithms
+    # the algorithm whose recoding ``local`` took because it costs less; None if the recoding is its own
     instead: str | None = None
-    # why the proof of a local recoding ended before the bound was as high as it can be; None if it did not, or there
-    # was none
+    # why the proof of a local recoding ended before the bound was as high as possible; None if it was complete or
+    # there was none
     proof_stopped: Stopped | None = None
-    # the models as conditions on the classes of the node; None where they are those of the problem
+    # the models as conditions on the classes of the node; None if they are those of the problem
     models: Sequence[PrivacyModel] | None = None
 
 
-_MOST_FOR_FINISHING = 0.8  # of the time that is left when the search begins
+_MOST_FOR_FINISHING = 0.8  # of the time that remains when the search begins
 
 
 def end_of_search(
     limit: float | None, begun: float, finishing: float, statements: float = 0.0, *, is_endless: bool
 ) -> float | None:
-    """Return when a search ends so that its result can be published within a time limit that began at ``begun``.
+    """Return when a search must end to publish its result within a time limit that began at ``begun``.
 
-    That takes ``finishing`` seconds, and ``statements`` for long ones, which are half of the time that is left at most.
-    Without a limit, a search ends that may take years (``is_endless``).
+    Publishing takes ``finishing`` seconds, plus ``statements`` for long ones, at most half of the remaining time.
+    Without a limit, only a search that may take years (``is_endless``) has an end.
     """
     now = time.monotonic()
     if limit is None:
@@ -150,17 +150,17 @@ def end_of_search(
 
 
 class SearchProgress(Protocol):
-    """Told from time to time how far a search has come."""
+    """Callback for the progress of a search."""
 
     def __call__(self, nodes_tested: int, best: Cost | None, bound: Cost | None) -> None:
-        """Take note: nodes tested, the best cost so far, the cost that none can be below as far as is proven."""
+        """Handle progress: nodes tested, the best cost so far, the lower bound proven so far."""
 
 
 def require_monotone(problem: Problem, algorithm: str) -> None:
-    """Raise unless a node above one that suppresses few enough rows does so too, on which an algorithm relies.
+    """Raise unless every node above a good one is good, as an algorithm requires.
 
-    It does under monotone models; and where nothing may be suppressed under those others of which a union of classes
-    that satisfy one satisfies it.
+    A good node suppresses few enough rows. The condition holds under monotone models. If nothing may be suppressed, it
+    also holds under other models, provided that a union of classes that satisfy the model satisfies it.
     """
     stubborn = [model.name for model in problem.models if not model.monotone and (problem.limit or not model.unites)]
     if stubborn:
@@ -172,7 +172,7 @@ def require_monotone(problem: Problem, algorithm: str) -> None:
 
 
 def require_known_suits(problem: Problem, algorithm: str) -> None:
-    """Raise where k is required of some of the columns alone, and an algorithm does not know that."""
+    """Raise if k is required of only some of the columns, and an algorithm does not support that."""
     known = known_subsets_of(problem.models)
     if known is None:
         return
@@ -190,7 +190,7 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
 
 
 def require_choice_suits(problem: Problem, algorithm: str) -> None:
-    """Raise if a choice that reads sensitive values class by class would give some away (``all_or_none``)."""
+    """Raise if a choice that reads sensitive values class by class would reveal some of them (``all_or_none``)."""
     if problem.is_all_or_none and problem.cutting is None:
         models = dict.fromkeys(model.name for model in problem.about_sensitive)
         raise UnsuitableError(
@@ -201,13 +201,13 @@ def require_choice_suits(problem: Problem, algorithm: str) -> None:
 
 
 def require_sizes_enough(problem: Problem) -> None:
-    """Raise where the bounds of a measure of class sizes do not hold: they rest on monotone models."""
+    """Raise if the bounds of a measure of class sizes do not hold: they require monotone models."""
     if problem.objective.of_classes is not None:
         require_monotone(problem, f"optimal with measure {problem.objective.name}")
 
 
 def require_cell_measure(objective: Objective, algorithm: str) -> None:
-    """Raise unless what is minimized is a sum over cells, so that part of a table has a cost of its own."""
+    """Raise unless the minimized measure is a sum over cells, so that part of a table has a cost of its own."""
     if objective.of_classes is not None:
         raise UsageError(
             f"Algorithm {algorithm} goes by what cells lose, which {objective.name} does not say: use --measure loss, "

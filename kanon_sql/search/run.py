@@ -1,4 +1,4 @@
-"""Any algorithm, from a problem to its result: to the end, to the time limit, or to Ctrl-C."""
+"""Run an algorithm on a problem: to the end, to the time limit, or to Ctrl-C."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class NodeAlgorithm(Protocol):
     """Chooses a node of the lattice."""
 
     def __call__(self, evidence: Evidence, progress: SearchProgress | None = None, /) -> Node:
-        """Return the node; the top has been tested, and is allowed."""
+        """Return the node. The top has been tested, and is allowed."""
 
 
 class LocalAlgorithm(Protocol):
     """Publishes rows step by step."""
 
     def __call__(self, remaining: Remaining, progress: SearchProgress | None = None, /) -> None:
-        """Publish until nothing is left, or nothing can be; what is left then goes to the root."""
+        """Publish until no rows remain or none can be published; the remaining rows go to the root."""
 
 
 def _function(name: str) -> Any:  # noqa: ANN401 - a NodeAlgorithm or a LocalAlgorithm, by its kind
-    """Return the function of an algorithm; nothing of the others is imported."""
+    """Return the function of an algorithm. Only its module is imported."""
     module, _, function = ALGORITHMS[name].place.partition(":")
     return getattr(import_module(f"kanon_sql.search.{module}"), function)
 
 
 def names_for(measure: str) -> tuple[str, ...]:
-    """Return the algorithms that can minimize a measure, or have a release that can be measured by it."""
+    """Return the algorithms that can minimize a measure, or whose releases can be measured by it."""
     if measure in CLASS_MEASURES:
         return (*algorithms_of("full-domain"), "mondrian")
     return tuple(name for name in ALGORITHMS if measure in COMPARED or name != "mondrian-plus")
@@ -63,7 +63,7 @@ def names_for(measure: str) -> tuple[str, ...]:
 def search(
     problem: Problem, algorithm: str, *, deadline: float | None = None, progress: SearchProgress | None = None
 ) -> SearchResult:
-    """Return the recoding that an algorithm chooses; or the best so far when time is up or Ctrl-C is pressed.
+    """Return the recoding that an algorithm chooses, or the best so far when time is up or Ctrl-C is pressed.
 
     ``deadline`` is a time of ``time.monotonic()``.
     """
@@ -155,7 +155,7 @@ def _search_steps(
             if progress is not None:
                 progress(remaining.tested, found, bound)
 
-        # The release takes each step again, which a slow machine needs time for.
+        # The release repeats each step, which takes time on a slow machine.
         end_of_proof = None if deadline is None else deadline - _SECONDS_OF_A_STEP * len(remaining.steps)
         bound, proof_stopped = prove(problem, cost, end_of_proof, tell)
     remaining.close()

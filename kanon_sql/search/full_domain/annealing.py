@@ -2,9 +2,9 @@
 
 A neighbour of a node differs by one level in one column or in two. Nodes that suppress too much are never visited.
 
-1. The first round starts at the top. Each later one starts at the best node, at a lower temperature. If the previous
-   round found nothing better, it starts at the top again and is twice as long. Temperatures are shares of the maximum
-   cost of all cells, and fall evenly on a logarithmic scale.
+1. The first round starts at the top. Each later one starts at the best node, at a lower temperature; but if the
+   previous round found nothing better, it starts at the top again. Each round is twice as long as the one before.
+   Temperatures are shares of the maximum cost of all cells, and fall evenly on a logarithmic scale.
 2. Draw a neighbour and the most that it may cost: the cost of the current node plus a random part of the
    temperature (the rule of Metropolis, with its chance drawn first). If its known suppression already makes it cost
    more, it is rejected without a test.
@@ -55,7 +55,7 @@ class Estimates(Protocol):
 
 
 def anneal(evidence: Evidence, *, at_best: bool = False) -> Iterator[None]:
-    """Search for a cheap node, round by round. ``at_best``: the first round starts at the best node, as later ones do."""
+    """Search for a cheap node, round by round. ``at_best``: start the first round at the best node, too."""
     draw = random.Random(0)  # noqa: S311 - the same search takes the same way
     steps, in_vain = 2 * _STEPS if at_best else _STEPS, 0
     # 5. Until several rounds have found nothing better.

@@ -74,10 +74,9 @@ class Evidence:
     """Node tests and their consequences.
 
     Suppression only falls upwards, so a node suppresses at least as many rows as any tested node above it. These
-    counts
-    are kept as marks (``kanon_sql.classes.lattice.Marks``). If a model is not monotone, a mark counts the rows that no
-    node below publishes (``kanon_sql.classes.of_node``), which may be fewer. The loss of the other rows only grows
-    upwards, or the sizes of the classes do.
+    counts are kept as marks (``kanon_sql.classes.lattice.Marks``). If a model is not monotone, a mark counts the rows
+    that no node below publishes (``kanon_sql.classes.of_node``), which may be fewer. The loss of the other rows only
+    grows upwards, or the sizes of the classes do.
     """
 
     problem: Problem
@@ -132,7 +131,7 @@ class Evidence:
             self._packing = packing
 
     def of_columns(self, columns: Container[int]) -> Evidence:
-        """Return evidence for the cost of the cells of some columns. Both share their knowledge of suppression."""
+        """Return evidence for the cost of the cells of some columns. It shares the marks and roll-ups of this one."""
         objective = replace(self.problem.objective, costs=self.problem.costs.of_columns(columns))
         own = Evidence(replace(self.problem, objective=objective, shared_tests=None))
         own.roll_ups, own._marks, own._statements = self.roll_ups, self._marks, self._statements
@@ -435,10 +434,8 @@ class Evidence:
         """Return a lower bound of the cost of nodes at or above ``lower`` with at least so many suppressed rows.
 
         For a measure of cells, every row costs at least its cost at ``lower``. A suppressed row costs ``full`` in
-        every column
-        instead, and it would have cost at most as much as the costliest rows there. For a measure of classes, the
-        measure
-        proves a bound from the sizes of the classes at ``lower``, which is tested for them.
+        every column instead, and it would have cost at most as much as the costliest rows there. For a measure of
+        classes, the measure proves a bound from the sizes of the classes at ``lower``, which is tested for them.
         """
         if suppressed > self.problem.limit:
             return IMPOSSIBLE

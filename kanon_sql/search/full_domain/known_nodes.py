@@ -44,7 +44,7 @@ class KnownNodes:
         self._shared: tuple[Node, exp.Table] | None = None
 
     def suppressed(self, node: Node, most: int) -> int:
-        """Return how many rows are suppressed at a node. 
+        """Return how many rows are suppressed at a node.
 
         If that is more than ``most``, the result may be too small, but it is more than ``most``.
         """

@@ -30,9 +30,8 @@ worth as much to the proof as a good bound: it closes every interval whose bound
 grouped into sets whose own lattices can be listed. The searches for the optima of these sets alternate with the search
 over all columns. Let ``w`` have the levels of a node ``v`` in the columns of a set, and be at the top in all others.
 Under monotone models ``v`` suppresses the rows that ``w`` suppresses, and maybe more. No cell of these costs less
-then.
-So the cells of the set cost at ``v`` at least as much as at ``w``, and ``v`` costs no less than the sum of the optima
-of disjoint sets.
+then. So the cells of the set cost at ``v`` at least as much as at ``w``, and ``v`` costs no less than the sum of the
+optima of disjoint sets.
 """
 
 from __future__ import annotations

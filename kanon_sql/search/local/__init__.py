@@ -1,1 +1,1 @@
-"""Algorithms that find several nodes, each for the rows that are left."""
+"""Algorithms that find several nodes, each for the remaining rows."""

@@ -1,7 +1,7 @@
-"""The rows that are left where k is required of every m columns: on arrays, as nodes are tested under that model.
+"""The remaining rows if k is required of every m columns: on arrays, like the tests of nodes under that model.
 
-What is published at a step is the greatest set of the rows that are left in which every class by m columns has k
-members. Each class of the release by m columns has all rows of a class of some step, so that it has k members too.
+A step publishes the greatest set of the remaining rows in which every class by m columns has k members. Each class of
+the release by m columns contains all rows of a class of some step, so it has k members too.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from kanon_sql.search.full_domain.known_nodes import KnownNodes
     from kanon_sql.search.problem import SearchProgress
 
-_WORK = 5_000_000_000  # members of classes by m columns that are counted to go through all nodes, at most
-_KEPT = 200  # sequences of steps of which it is kept what the last one publishes
+_WORK = 5_000_000_000  # members of classes by m columns, counted over all nodes, at most
+_KEPT = 200  # sequences of steps for which the rows published by the last one are kept
 _OF_OPTIMAL = 0.15  # of the time until a limit
 
 
 class KnownRemaining(Remaining):
-    """The rows that are not published yet; the table of them is brought up to date before it is read."""
+    """The rows that are not published yet. Their table is brought up to date before it is read."""
 
-    begins_with_path = True  # from nothing it is a long way
-    neighbours = 20  # of which each takes a second, where there are many tuples and columns
+    begins_with_path = True  # from nothing it would take many steps
+    neighbours = 20  # each takes a second if there are many tuples and columns
 
     def __init__(self, evidence: Evidence, known: KnownNodes) -> None:
         super().__init__(evidence.problem)
         self._evidence, self._known = evidence, known
-        self._step = np.zeros(len(known.tuples.n), dtype=np.int64)  # of each tuple; 0 for those that are left
+        self._step = np.zeros(len(known.tuples.n), dtype=np.int64)  # of each tuple; 0 if it remains
         self._price = self._step
         self._before: dict[tuple[Node, ...], Chosen] = {}
 
@@ -78,7 +78,7 @@ class KnownRemaining(Remaining):
     def publish(self, node: Node) -> int:
         self._tested.add(node)
         steps = (*self.steps, node)
-        if steps not in self._before:  # steps are taken again and again
+        if steps not in self._before:  # the same steps are taken many times
             if len(self._before) == _KEPT:
                 self._before.clear()
             self._before[steps] = self._known.left(node, self._step == 0)
@@ -104,7 +104,7 @@ class KnownRemaining(Remaining):
 
     @property
     def nodes_at_most(self) -> int:
-        """A node takes as long as there are tuples and subsets of m columns; with a time limit, steps are few."""
+        """Limited by time: a node costs tuples times subsets of m columns. A time limit leaves few steps."""
         if next_deadline() is not None:
             return 0
         subsets = self._known.model.subsets(len(self.problem.lattice.heights))
@@ -134,7 +134,7 @@ class KnownRemaining(Remaining):
         return int(self._known.tuples.n[chosen].sum())
 
     def _tell(self) -> None:
-        """Give the table the step of each tuple."""
+        """Write the step of each tuple to the table."""
         published = np.flatnonzero(self._step)
         names = [key_name(key) for key in range(self.problem.frequency.keys)]
         own = np.stack([*self._known.tuples.codes, self._step])[:, published]

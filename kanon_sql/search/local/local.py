@@ -1,15 +1,16 @@
-"""``local``: local recoding that goes through the lattice in the order of what nodes lose, cheapest first.
+"""``local``: local recoding that visits the nodes of the lattice in ascending order of loss.
 
-SPOLG walks one path. Here every node is a step, so that rows leave at the cheapest node at which their class is large
-enough: in ascending order of the loss of all rows at the node, those are published whose class, among the rows that are
-left, satisfies the models.
+SPOLG follows one path. Here every node is a step, so rows are published at the cheapest node at which their class is
+large enough. In ascending order of the loss of all rows at a node, those rows are published whose class, among the
+remaining rows, satisfies the models.
 
-1. Nodes come from a heap in ascending order of what they lose. Where there are more than 10,000, those of least
-   loss lie near the bottom, where next to no class is large enough: then steps are found by ``priced.py``.
-2. A step that publishes few of the rows that are left is passed over at first: it would cost a statement to save next
-   to nothing. What is left is then gone through once more, with a lower threshold.
-3. Several nodes are tested by one statement; where many tuples are left, each by a probe of one class in several.
-4. What is left goes up a path to the root like SPOLG's, chosen by what the whole table loses.
+1. Nodes come from a heap in ascending order of loss. If there are more than 10,000, the nodes of least loss lie near
+   the bottom, where hardly any class is large enough: then ``priced.py`` finds the steps.
+2. A step that publishes few of the remaining rows is skipped at first: it would cost a statement and save next
+   to nothing. A second pass over the remaining rows has a lower threshold.
+3. Several nodes are tested by one statement. If many tuples remain, each node is tested by a probe of a sample of the
+   classes.
+4. The remaining rows go up a path to the root like SPOLG's, chosen by the loss of the whole table.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Problem, SearchProgress
 
 _MANY = 200_000  # tuples from which a probe is cheaper than a test
-_AT_ONCE = (32, 256)  # nodes that one statement tests: fewer after several became steps, more after none did
-_PAIRS = 1_000_000  # of tuples and nodes that one statement goes through at most
+_AT_ONCE = (32, 256)  # nodes tested by one statement: fewer after several became steps, more after none did
+_PAIRS = 1_000_000  # of tuples and nodes that one statement processes at most
 
 
 @dataclass(frozen=True)
 class _Threshold:
-    """How many rows a step must publish: a share of what is left, and of all rows."""
+    """How many rows a step must publish: a share of the remaining rows, and of all rows."""
 
     of_left: float
     of_all: float
 
     def rows(self, remaining: Remaining) -> int:
-        """Return it as a number of rows, where what is left has as many of them for each tuple as the table has."""
+        """Return it as a number of rows, if the remaining tuples have as many rows each as those of the table."""
         frequency = remaining.problem.frequency
         left = remaining.tuples / max(1, frequency.tuples) * frequency.rows
         return max(1, int(self.of_left * left), int(self.of_all * frequency.rows))
 
 
 _PASSES = (_Threshold(0.005, 0.0003), _Threshold(0, 0.0002))
-_PASSES_OF_MANY = (_Threshold(0.03, 0.003), _Threshold(0, 0.001))  # where each step takes as long as it has tuples left
+_PASSES_OF_MANY = (_Threshold(0.03, 0.003), _Threshold(0, 0.001))  # if steps take as long as they have tuples
 
 
 def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
@@ -69,13 +70,14 @@ def _publish_at_all(remaining: Remaining, progress: SearchProgress | None) -> No
     """Go through all nodes."""
     problem = remaining.problem
     passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
-    # 1. The nodes; where nothing could be published before, nothing can be later: what is left only shrinks.
+    # 1. The nodes. If nothing could be published at a node, nothing can be later: the remaining rows only become
+    # fewer.
     nodes = list(_nodes_by_cost(problem))
     way = cheapest_path(problem, problem.costs.totals)
     remaining.will_test(list(dict.fromkeys([*nodes, *way])))
     for threshold in passes:
         nodes = _go_through(remaining, nodes, threshold, progress)
-    # 4. What is left.
+    # 4. The remaining rows.
     if remaining.tuples:
         for node, could in zip(way, remaining.publishable(way), strict=True):
             if could.rows:
@@ -88,7 +90,7 @@ def _go_through(
     threshold: _Threshold,
     progress: SearchProgress | None,
 ) -> list[Node]:
-    """Publish at nodes at which that are enough rows; return the others at which something could be published."""
+    """Publish at nodes where that is enough rows. Return the others at which something could be published."""
     promising: list[Node] = []
     size, most = _AT_ONCE
     while nodes and remaining.tuples:
@@ -116,7 +118,7 @@ def _go_through(
 
 
 def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) -> bool:
-    """Publish at a node, unless by now that are too few rows; return whether it was done."""
+    """Publish at a node unless that is too few rows by now. Return True if it was done."""
     tuples = remaining.publish(node)
     if tuples == could.tuples or tuples >= enough or not tuples:
         return bool(tuples)
@@ -127,7 +129,7 @@ def _is_step(remaining: Remaining, node: Node, could: Publishable, enough: int) 
 
 
 def _nodes_by_cost(problem: Problem) -> Iterator[Node]:
-    """Return nodes in ascending order of what all rows lose at them, the lowest one first."""
+    """Return nodes in ascending order of the loss of all rows, the lowest one first."""
     costs, heights = problem.costs, problem.lattice.heights
     start = problem.lattice.start
     heap = [(costs.generalization(start), start)]

@@ -1,24 +1,26 @@
-"""What no recoding by labels of the hierarchies costs less than: prices of rows that no class can pay.
+"""A lower bound of the cost of every recoding by labels of the hierarchies: prices of rows that no class can pay.
 
 Every published row is in a class of at least k rows whose labels are those of one node, and costs what they cost. Give
-each row a price, so that under no labels the k dearest rows together are dearer than k rows cost there. Then the rows
-of no class are dearer than the class costs, and no release costs less than all prices together. Rows may be suppressed
-at the cost of all their cells, and privacy models may ask for more than k rows: both only make a release dearer.
+each row a price such that, under any labels, the k rows with the highest prices together have a price of at most the
+cost of k rows. Then the prices in a class never exceed its cost, and no release costs less than the sum of all prices.
+Rows may be suppressed at the cost of all their cells, and privacy models may ask for more than k rows: both only make
+a release cost more.
 
 The best prices are the dual of a linear program (Dantzig and Wolfe 1960; of set covering, Barnhart et al. 1998), which
 spreads rows over all classes that they could be in. Rows of one tuple have one price.
 
-1. Columns are taken together as long as their nodes are few, and each such set of columns is priced by itself: what a
-   release costs is the sum over columns, and leaving columns out only makes classes larger.
-2. Begin with one price for all rows, and a cap on prices.
-3. Find all labels whose k dearest rows are too dear, column by column: labels that are not in some of the columns are
-   not in all of them. What they are too dear by, taken from all prices together, is a bound already.
-4. Lower the prices in such classes until they pay; the best prices so far are the middle to which step 5 is drawn.
-5. Solve the program for the classes found so far, without those that cost much more than their rows pay. From 3 again.
-6. Raise the cap when there is little to gain under it: at a low one, few labels are cheap enough to be looked at.
+1. Columns are combined as long as their nodes are few, and each such set of columns is priced by itself: the cost of a
+   release is the sum over columns, and leaving columns out only makes classes larger.
+2. Start with one price for all rows, and a cap on prices.
+3. Find all labels whose k dearest rows are too dear, column by column: labels that are absent in some of the columns
+   are absent in all of them. The sum of all prices minus their excess is a bound already.
+4. Lower the prices in such classes until the classes can pay them. Step 5 is drawn to the best prices so far, the
+   middle.
+5. Solve the program for the classes found so far, without those that cost much more than their rows pay. Then 3 again.
+6. Raise the cap when there is little to gain under it: with a low cap, few labels are cheap enough to be examined.
 
-Steps 4 to 6 are floating point, and decide how fast the bound rises. Step 3 counts in whole numbers: costs are rounded
-down, so that what is said holds whatever the solver made of it.
+Steps 4 to 6 are floating point, and decide how fast the bound rises. Step 3 uses integers: costs are rounded
+down, so the bound holds whatever the solver returns.
 """
 
 from __future__ import annotations
@@ -55,22 +57,22 @@ if TYPE_CHECKING:
 MOST_VALUES = 4_000_000
 """Values of tuples that are held as arrays, some 200 MB with their labels at every level."""
 SECONDS = 60
-"""For the proof, where no time limit is set."""
+"""For the proof, if no time limit is set."""
 
 _NODES = 1_000_000  # of the columns that are priced together
-_WORD = 63  # bits of a number without a sign
-_BITS = 40  # of the cost of a row all of whose cells are lost
-_CAP = 0.02  # of what a suppressed row costs: the first cap on prices, and the first prices
-_HIGHER = 1.7  # times the cap before
+_WORD = 63  # bits of an unsigned number
+_BITS = 40  # of the cost of a row whose cells are all lost
+_CAP = 0.02  # of the cost of a suppressed row: the first cap on prices, and the first prices
+_HIGHER = 1.7  # times the previous cap
 _LITTLE = 0.1  # to gain under a cap, as a share
 _ENOUGH = 0.0005  # to gain in all, as a share
-_NOTHING = 1e-6  # a rise that is none, as a share
-_ASIDE, _IN_VAIN = 2, 10  # of those in a row: when the middle is left aside, and when no more are made under a cap
+_NOTHING = 1e-6  # a rise up to this share counts as none
+_ASIDE, _IN_VAIN = 2, 10  # rises of none in a row: the middle is ignored, the search under a cap ends
 _MIDDLE = 0.3  # of the way from new prices to the best so far
 _MOST_CLASSES = 40_000  # that enter the program together
-_DEAR = 0.3  # of what a class costs: how much less its rows may pay before it leaves the program
+_DEAR = 0.3  # share of the cost of a class: it leaves the program if its rows pay less by this
 _PRECISION = 1e-5  # of the program's solution
-_WAIT = 0.05  # seconds between looks at the clock while it is solved
+_WAIT = 0.05  # seconds between checks of the clock while it is solved
 
 
 @dataclass(frozen=True)
@@ -78,46 +80,46 @@ class _ArrayColumn:
     """One quasi-identifier at each of its levels."""
 
     label: tuple[Numbers, ...]  # for each level, the number of the label of each tuple
-    cost: tuple[Numbers, ...]  # for each level, what a row costs there by the number of the label
+    cost: tuple[Numbers, ...]  # for each level, the cost of a row by the number of its label
 
 
 @dataclass(frozen=True)
 class _Classes:
-    """Labels under which the k dearest rows are dearer than k rows cost."""
+    """Labels under which the k dearest rows have higher prices than k rows cost."""
 
     number: Numbers  # of the class that each of the dearest tuples is in, from 0, ascending
     tuples: Numbers  # the dearest tuples of each
     rows: Numbers  # how many of their rows are among the k
-    cost: Numbers  # of each class, what a row costs
-    dearer: Numbers  # what the k rows are dearer by
-    excess: Numbers  # what all rows are dearer by that are dearer than they cost, and the k at least
+    cost: Numbers  # of each class, the cost of a row
+    dearer: Numbers  # excess of the prices of the k rows
+    excess: Numbers  # excess of the prices of all rows above their cost, and at least of the k
 
 
 def prove(
     problem: Problem, found: int, deadline: float | None, progress: Callable[[int], None]
 ) -> tuple[int, Stopped | None]:
-    """Return a cost that no local recoding of a problem is below, in units of its costs; and what ended it early.
+    """Return a lower bound of the cost of any local recoding, in units of its costs; and why the proof ended early.
 
-    ``found``: what the best recoding costs that is known, which the bound is not above; ``deadline``: when to stop, on
+    ``found``: the cost of the best known recoding, an upper limit of the bound. ``deadline``: when to stop, on
     the clock of ``time.monotonic``; the bound is what is proven by then.
     """
     costs = problem.costs
     tables: list[_Prices] = []
     at = time.monotonic() + SECONDS if deadline is None else deadline
-    # A row all of whose cells are lost costs ``whole`` units of the problem, and here 2 to the power of ``bits``.
+    # A row whose cells are all lost costs ``whole`` units of the problem, and here 2 to the power of ``bits``.
     whole, rows = sum(costs.full), problem.frequency.rows
     bits = min(_BITS, 62 - rows.bit_length())
     if not whole * rows:
         return found, None
 
-    def bound() -> int:  # a whole number, as costs are
+    def bound() -> int:  # an integer, as costs are
         return max(costs.original, -(-sum(table.best for table in tables) * whole >> bits))
 
     stopped: Stopped | None = None
     try:
         with until(at):
             n, columns = _arrays(problem, Fraction(1 << bits, whole))
-            # 1. Columns that are priced together; of those that cost nothing, nothing can be said.
+            # 1. Columns that are priced together. Columns that cost nothing add nothing.
             charged = [place for place, full in enumerate(costs.full) if full]
             together = list(_columns_together([len(columns[place].label) for place in charged]))
             for number, of_charged in enumerate(together):
@@ -133,7 +135,7 @@ def prove(
                             progress(bound())
                     except DeadlineReachedError:
                         stopped = "time limit"
-    except DeadlineReachedError:  # what is proven by now is proven
+    except DeadlineReachedError:  # the bound so far holds
         stopped = "time limit"
     except KeyboardInterrupt:
         stopped = "interrupt"
@@ -142,7 +144,7 @@ def prove(
 
 
 def require_provable(problem: Problem) -> None:
-    """Raise where a proof cannot be: before a search that may take long.
+    """Raise if no proof is possible, before a search that may take long.
 
     Raises:
         UnsuitableError: there are too many tuples.
@@ -158,7 +160,7 @@ def require_provable(problem: Problem) -> None:
 
 
 def _columns_together(levels: Sequence[int]) -> Iterator[list[int]]:
-    """Return columns in their order, in parts that have no more than so many nodes each."""
+    """Return columns in their order, in sets with a limited number of nodes each."""
     part: list[int] = []
     for column, own in enumerate(levels):
         if part and prod(levels[place] for place in part) * own > _NODES:
@@ -170,7 +172,7 @@ def _columns_together(levels: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _arrays(problem: Problem, scale: Fraction) -> tuple[Numbers, list[_ArrayColumn]]:
-    """Return the rows of each tuple, and its columns; costs are rounded down after they were scaled."""
+    """Return the rows of each tuple, and its columns. Costs are scaled, then rounded down."""
     frequency = problem.frequency
     keys = [key_name(key) for key in range(frequency.keys)]
     query = (
@@ -188,7 +190,7 @@ def _arrays(problem: Problem, scale: Fraction) -> tuple[Numbers, list[_ArrayColu
 def _level(
     labels: Labels, level: int, keys: Numbers, costs: dict[tuple[int, ...], int], scale: Fraction
 ) -> tuple[Numbers, Numbers]:
-    """Return the number of each tuple's label at a level, and what a row costs by it."""
+    """Return the number of each tuple's label at a level, and the cost of a row by that number."""
     words = [(keys[place.key] >> place.shift) & place.word.mask(level) for place in labels.placements]
     number = np.zeros(keys.shape[1], dtype=np.int64)
     for word in words:
@@ -200,7 +202,7 @@ def _level(
 
 
 def _projected(n: Numbers, columns: Sequence[_ArrayColumn]) -> tuple[Numbers, list[_ArrayColumn]]:
-    """Return the tuples of some columns, each once, with the rows of all that agree in them."""
+    """Return the distinct tuples of some columns, with the rows of all tuples that agree in them."""
     number = np.zeros(len(n), dtype=np.int64)
     for column in columns:
         number = np.unique(number * len(column.cost[0]) + column.label[0], return_inverse=True)[1]
@@ -211,16 +213,16 @@ def _projected(n: Numbers, columns: Sequence[_ArrayColumn]) -> tuple[Numbers, li
 
 
 class _Prices:
-    """Prices of the tuples of some columns, and the most that was proven by any."""
+    """Prices of the tuples of some columns, and the best bound that any prices proved."""
 
     def __init__(self, k: int, n: Numbers, columns: Sequence[_ArrayColumn], lost: Fraction, bits: int) -> None:
         self.k, self.n = k, n
-        self.share = float(lost)  # what a suppressed row costs in these columns
+        self.share = float(lost)  # cost of a suppressed row in these columns
         self.columns = sorted(columns, key=lambda column: len(column.cost[0]))  # few labels first: large classes
         self.unit = float(1 << bits)
         self.most = int(lost * (1 << bits))
         self.best = 0
-        # A tuple of k rows can be a class of its own; the price of its rows is what that costs.
+        # A tuple of k rows can be a class of its own. Its rows cannot be priced above the cost of that class.
         own = sum((column.cost[0][column.label[0]] for column in columns), np.zeros(len(n), dtype=np.int64))
         self.fixed: Truths = n >= k
         self.own: Numbers = np.minimum(own, self.most)
@@ -240,7 +242,7 @@ class _Prices:
             self.best = max(before, sum((self.n * whole).tolist()) - sum(classes.excess.tolist()))
             in_vain = 0 if self.best > before * (1 + _NOTHING) else in_vain + 1
             yield
-            # 4. The prices lowered until they pay.
+            # 4. The prices lowered until classes can pay them.
             paid = whole / self.unit * self._lowered(classes)
             if (total := float(np.dot(self.n, paid))) > most:
                 middle, most = paid, total
@@ -259,7 +261,7 @@ class _Prices:
                 cap, in_vain = min(self.share, cap * _HIGHER), 0
 
     def _lowered(self, classes: _Classes) -> Reals:
-        """Return what to multiply prices by so that each class pays for the rows that are its dearest now."""
+        """Return factors for the prices with which each class pays for its current dearest rows."""
         lowered = np.ones(len(self.n))
         paid = self.k * classes.cost
         np.minimum.at(lowered, classes.tuples, (paid / (paid + classes.dearer))[classes.number])
@@ -285,8 +287,8 @@ class _Prices:
     ) -> None:
         """Go through the levels of a column and of those after it, with the tuples of groups whose rows are too dear.
 
-        ``tuples`` are those of one group after another, the dearest of each first; ``cost`` is what each costs so far,
-        which is the same in a group.
+        ``tuples`` lists the groups one after another, the dearest tuples of each first. ``cost`` is the cost of each
+        so far, which is the same in a group.
         """
         column = self.columns[depth]
         for label, costs in zip(column.label, column.cost, strict=True):
@@ -327,7 +329,7 @@ class _Prices:
 
 
 def _sorted(numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Return numbers from 0 in their order, and the place that each had; of equal ones, the first remains the first.
+    """Return numbers from 0 in their order, and the place that each had. Equal numbers keep their order.
 
     Numbers are sorted several times faster than places by them.
     """
@@ -340,7 +342,7 @@ def _sorted(numbers: Numbers) -> tuple[Numbers, Numbers]:
 
 
 class _Program:
-    """The linear program: the classes found so far, and how often each is taken so that every row is in one."""
+    """The linear program: the classes found so far, and how often each is taken to have every row in one."""
 
     def __init__(self, k: int, n: Numbers, free: Numbers, own: Reals) -> None:
         self.k, self.n, self.free, self.own = k, n, free, own
@@ -351,7 +353,7 @@ class _Program:
         self.entries = np.zeros((2, 0), dtype=np.int64)  # row of the program, and rows of the table
 
     def add(self, classes: _Classes, unit: float) -> None:
-        """Add the classes that are dearer by the greatest shares of what they cost."""
+        """Add the classes with the greatest excess as a share of their cost."""
         if not len(classes.cost):
             return
         share = classes.dearer / np.maximum(classes.cost, 1)
@@ -368,9 +370,9 @@ class _Program:
         self.entries = np.concatenate([self.entries, entries], axis=1)
 
     def solved(self, cap: float) -> tuple[Reals, float] | None:
-        """Return the prices of all tuples, and what all rows pay; classes of which rows pay too little leave.
+        """Return the prices of all tuples, and the sum that all rows pay. Classes whose rows pay too little leave.
 
-        None where the solver finds no prices: what is proven by then stays.
+        None if the solver finds no prices. The bound proven so far stays.
         """
         import highspy
 
@@ -404,7 +406,7 @@ class _Program:
         return prices, fixed + float(np.dot(self.n[self.free], dual))
 
     def _forget_dear(self, dual: Reals) -> None:
-        """Keep the classes whose rows pay nearly what they cost."""
+        """Keep the classes whose rows pay nearly their cost."""
         number = np.repeat(np.arange(len(self.sizes)), self.sizes)
         paid = np.zeros(len(self.sizes))
         np.add.at(paid, number, dual[self.entries[0]] * self.entries[1])
@@ -413,18 +415,18 @@ class _Program:
 
 
 def _solver() -> Any:  # noqa: ANN401 - highspy is typed in part
-    """Return a solver that writes nothing, not even its name as it begins."""
+    """Return a solver that writes nothing, not even its name at the start."""
     from highspy import Highs
 
     def quietly(solver: Any) -> None:  # noqa: ANN401 - as above
         solver.silent()
         Highs.enableCallbacks(solver)  # type: ignore[no-untyped-call]  # highspy is typed in part
 
-    return type("Quiet", (Highs,), {"enableCallbacks": quietly})()  # the first thing that an object of it does
+    return type("Quiet", (Highs,), {"enableCallbacks": quietly})()  # the first call of an object of it
 
 
 def _run(solver: Any) -> None:  # noqa: ANN401 - as above
-    """Let the solver end, or stop it when time is up or Ctrl-C is pressed."""
+    """Run the solver to the end, or stop it when time is up or Ctrl-C is pressed."""
     solver.HandleUserInterrupt = True
     thread = solver.startSolve()
     try:

@@ -1,19 +1,19 @@
-"""Steps of ``local`` where it cannot go through all nodes: each looked for by what it would save the others.
+"""Steps of ``local`` if it cannot visit all nodes: each is chosen by what it would save the others.
 
-Steps stand in the order of what rows lose at them. A node that is put among them publishes rows that would leave at a
-later step, or never; each of these saves what it would lose there, its price, less what it loses at the node.
+Steps are ordered by the loss of rows at them. A node inserted among them publishes rows that would leave at a
+later step, or never. Each of these rows saves its loss there (its price) minus its loss at the node.
 
-1. Take SPOLG's steps to the end, and note what they cost. With a time limit, some are left out where all of them would
-   take more than a good half of the time: their rows leave at a later one.
-2. Begin without steps: each row has the price of all its cells. Where tests take long, begin with the steps of SPOLG's
+1. Take all of SPOLG's steps, and note their cost. If all of them would take more than a good half of a time limit,
+   some are left out: their rows leave at a later one.
+2. Start without steps: each row has the price of all its cells. If tests take long, start with the SPOLG steps
    that publish most.
-3. Add a step: anneal from one of the steps, at first of SPOLG's, by what a node would save. Publish at the best node
+3. Add a step: anneal from one of the steps, at first of SPOLG's, by the saving of a node. Publish at the best node
    in its place, and at the steps after it again. If all rows cost less then, that is the new sequence.
-4. Exchange a step: its rows have the price of the next one then; anneal from its node. Steps take turns, and where
-   there is room for more of them, with steps that are added.
-5. End when neither helped for a while, or time is up. Where SPOLG's steps cost less in the end, take those instead.
+4. Exchange a step: its rows then have the price of the next one; anneal from its node. Steps take turns. While
+   there is room for more steps, exchanging alternates with adding.
+5. Stop when neither helped for a while, or time is up. If SPOLG's steps cost less in the end, take those instead.
 
-What a row loses at a step is taken to be what rows lose at its node on average, and what a node would save leaves out
+The loss of a row at a step is approximated by the average loss of rows at its node. The saving of a node ignores
 that classes of later steps may become too small: 3 finds that out.
 """
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from kanon_sql.search.local.remaining import Other, Remaining
     from kanon_sql.search.problem import Problem, SearchProgress
 
-_MOST = 18  # steps: each is a rule that is read
-_FEW = 8  # steps up to which only new ones are looked for, near SPOLG's
-_WORTHY = 0.005  # of all rows: of SPOLG's steps, those that publish more
-_COLD = 0.00005  # the temperature: what is looked for is near, and warmer walks were farther from it
-_IN_VAIN = 2  # times as many tries as there are steps, after which no more are made
+_MOST = 18  # steps: each is a rule that people read
+_FEW = 8  # steps up to which only new ones are searched, near SPOLG's
+_WORTHY = 0.005  # of all rows: the SPOLG steps that publish more
+_COLD = 0.00005  # the temperature: good nodes are near, and warmer walks ended farther from them
+_IN_VAIN = 2  # times as many tries as there are steps, before the search stops
 _TRIES = 60  # at most
-_TOGETHER, _READ = 16, 130_000  # nodes that are tested in one statement, and tuples that it reads, at most
+_TOGETHER, _READ = 16, 130_000  # nodes tested in one statement, and tuples that it reads, at most
 _OF_SPOLG, _LEAST = 0.6, 0.001  # of the time until a limit, at most; seconds, at least
-_AT_THE_END = 3  # times as long as it took to measure SPOLG's steps: what is kept of a time limit to measure the best
-_SHARE = 1 << 30  # of what all cells of a row cost: prices are whole numbers, which add up alike in any order
+_AT_THE_END = 3  # times as long as measuring SPOLG's steps took: time reserved to measure the best
+_SHARE = 1 << 30  # of the cost of all cells of a row: prices are integers, whose sum does not depend on the order
 
 
 def publish_by_price(remaining: Remaining, progress: SearchProgress | None, found: Sequence[Other]) -> None:
-    """Publish at the steps that were found when none helps any more, or time is up; or those of another algorithm."""
+    """Publish at the best steps found when nothing helps any more or time is up; or at those of another algorithm."""
     others = [*found]
     best: list[Node] | None = None
     try:
@@ -68,14 +68,14 @@ def publish_by_price(remaining: Remaining, progress: SearchProgress | None, foun
             if (at := next_deadline()) is not None and at - time.monotonic() < end:
                 raise stopped("steps")
     finally:
-        # 5. What costs least.
+        # 5. The cheapest steps.
         if best is not None:
             remaining.go(best)
         remaining.take_cheapest(others)
 
 
 def steps_in_time(steps: Sequence[Node], at: float | None) -> Iterator[Node]:
-    """Yield the steps of a path; where all would take too long by the time that the others took, the last and some."""
+    """Yield the steps of a path. If all would take too long at the speed so far, skip some, but not the last."""
     begin, place = time.monotonic(), 0
     end = math.inf if at is None else begin + _OF_SPOLG * (at - begin)
     for number in range(len(steps)):
@@ -90,7 +90,7 @@ def steps_in_time(steps: Sequence[Node], at: float | None) -> Iterator[Node]:
 def _better_and_better(
     remaining: Remaining, starts: list[Node], progress: SearchProgress | None, best: list[Node]
 ) -> Iterator[list[Node]]:
-    """Yield the best sequence of steps so far, after each try, beginning with one."""
+    """Yield the best sequence of steps so far, after each try, starting with the given one."""
     draw = random.Random(0)  # noqa: S311 - the same search takes the same way
     generalization = remaining.problem.costs.generalization
     remaining.go(best)
@@ -98,7 +98,7 @@ def _better_and_better(
     for number in range(_TRIES):
         if in_vain > _IN_VAIN * (len(best) + 1):
             return
-        # 3. A step more. 4. Another one in the place of a step.
+        # 3. Add a step, or 4. exchange one.
         more = len(best) < _MOST and (len(best) < _FEW or number % 2)
         gone = None if more else number % len(best)
         start = best[gone] if gone is not None else draw.choice(starts if len(best) < _FEW else best)
@@ -120,13 +120,13 @@ def _better_and_better(
 
 
 def _price(problem: Problem, node: Node) -> int:
-    """Return what a row costs at a node on average, as a share of what all its cells cost."""
+    """Return the average cost of a row at a node, as a share of the cost of all its cells."""
     everything = problem.frequency.rows * sum(problem.costs.full)
     return problem.costs.generalization(node) * _SHARE // max(1, everything)
 
 
 def _cost(remaining: Remaining) -> int:
-    """Return what all rows cost, by the prices of their steps."""
+    """Return the cost of all rows, by the prices of their steps."""
     published = remaining.published
     left = remaining.problem.frequency.rows - sum(published)
     prices = [_price(remaining.problem, step) for step in remaining.steps]
@@ -134,9 +134,9 @@ def _cost(remaining: Remaining) -> int:
 
 
 class _Savings:
-    """What nodes would save if they were put among the steps, one of which may be gone: walks go to where it is most.
+    """Savings of nodes if inserted among the steps, without one of these: walks look for the largest.
 
-    The rows of the step that is gone are taken to leave at the next one.
+    The rows of the removed step are assumed to leave at the next one.
     """
 
     def __init__(self, remaining: Remaining, gone: int | None) -> None:

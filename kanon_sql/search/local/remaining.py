@@ -1,10 +1,10 @@
-"""Local recoding, step by step, on a copy of the frequency set: what is published leaves, what is left goes on.
+"""Local recoding, step by step, on a copy of the frequency set: published rows leave, the rest enters the next step.
 
-kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL for what is left; and what is counted
+kanon_assigned(key_0, [key_1, ...], n, [persons, entity], step)     step is NULL for remaining rows; plus the counts
                                                                      side by side (kanon_sql.classes.packing)
-kanon_remaining                                                      what is left, as a view
+kanon_remaining                                                      the remaining rows, as a view
 kanon_nodes(node, mask_0, [mask_1, ...])                             nodes that are tested, several at once
-kanon_priced(key_0, [key_1, ...], n, [persons, entity], price, worth)   all rows with what a row loses, and the tuple
+kanon_priced(key_0, [key_1, ...], n, [persons, entity], price, worth)   all rows, the loss of a row and of the tuple
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from kanon_sql.models.base import N
 from kanon_sql.sql import build as sql
 
 _LATE = 30  # steps from the end among which one may be left out
-_TRIES = 6  # of them, those that are tried
-_NODES = 10_000  # of a lattice that is gone through
+_TRIES = 6  # steps among these that are tried
+_NODES = 10_000  # nodes of a lattice that is searched node by node
 _PRICE, _WORTH = "price", "worth"
 
 if TYPE_CHECKING:
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Publishable:
-    """What could be published at a node."""
+    """Rows and tuples that could be published at a node."""
 
     rows: int
-    tuples: int | None  # tuples of the frequency set; None where that is not known
+    tuples: int | None  # tuples of the frequency set; None if unknown
 
 
 @dataclass(frozen=True)
 class Other:
-    """The steps that another algorithm takes, to the end, and what they cost."""
+    """The steps of another algorithm, to the end, and their cost."""
 
     algorithm: str
     steps: tuple[Node, ...]
@@ -63,7 +63,7 @@ class Other:
 
 
 def _listed(*names: str) -> exp.Select:
-    """Return a query of rows whose columns are lists of whole numbers, given by placeholders of the same names."""
+    """Return a query of rows whose columns are lists of integers, given by placeholders of the same names."""
     lists = (exp.Explode(this=sql.cast(exp.Placeholder(this=name), "BIGINT[]")) for name in names)
     return exp.select(*map(sql.named, lists, names))
 
@@ -100,13 +100,13 @@ class Remaining:
         self._priced = self.engine.temporary_name("kanon_priced")
 
     neighbours = 60
-    """How many are drawn where a step is looked for."""
+    """Neighbours drawn per search for a step."""
     begins_with_path = False
-    """Whether steps are looked for beside those of SPOLG's that publish most; else beside none."""
+    """True if the search for steps starts from the SPOLG steps that publish most; False if it starts from none."""
 
     @property
     def nodes_at_most(self) -> int:
-        """Of a lattice that is gone through node by node."""
+        """Maximum size of a lattice that is searched node by node."""
         return _NODES
 
     @property
@@ -131,7 +131,7 @@ class Remaining:
 
     @cached_property
     def _saved_by(self) -> tuple[exp.Select, exp.Select]:
-        """The query of what a node would save, and that of several."""
+        """The query of the saving of one node, and that of several."""
         rows = exp.select().from_(sql.aliased(self._priced, "left_over"))
         price = sql.column(_PRICE, "left_over")
         names = [mask_name(key) for key in range(self.problem.frequency.keys)]
@@ -146,7 +146,7 @@ class Remaining:
         )
 
     def set_prices(self, prices: Sequence[int]) -> None:
-        """Give every row a price: that of its step, and the last one if it is left."""
+        """Set the price of every row: that of its step, or the last price if it remains."""
         given = _listed(STEP, _PRICE).subquery("prices")
         step = exp.Coalesce(this=sql.column(STEP, self.relation.name), expressions=[exp.Placeholder(this="last")])
         worth = exp.Mul(this=sql.column(N), expression=sql.column(_PRICE))
@@ -159,7 +159,7 @@ class Remaining:
         self.engine.rows(sql.create_table(self._priced, query, temporary=True), "what all rows lose", values)
 
     def worth(self, nodes: Sequence[Node], prices: Sequence[int]) -> list[tuple[int, int]]:
-        """Return, for each node, how many rows with a price above its own it would publish, and their prices together.
+        """Return, for each node, the number of rows it would publish that have a higher price, and the sum of prices.
 
         One statement for all of them.
         """
@@ -190,7 +190,7 @@ class Remaining:
         self._test = self._by_node(rows, names)
 
     def publishable(self, nodes: Sequence[Node]) -> list[Publishable]:
-        """Return what is left and could be published at each of several nodes of ``will_test``, in one statement."""
+        """Return how much could be published at each of several nodes of ``will_test``, in one statement."""
         self._tested.update(nodes)
         numbers = [self._numbers[node] for node in nodes]
         found = self.engine.rows(self._test, f"test {len(nodes)} nodes", {"nodes": numbers})
@@ -198,7 +198,7 @@ class Remaining:
         return [answers.get(number, Publishable(0, 0)) for number in numbers]
 
     def publishable_by_probe(self, node: Node) -> Publishable:
-        """Return about how many rows could be published at a node, from one class in several."""
+        """Estimate how many rows could be published at a node, from a sample of its classes."""
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         query = node_query(self._left, masks, self.problem.models, probe=True, packing=self._packing)
@@ -226,23 +226,23 @@ class Remaining:
         return exp.select(*totals).from_(classes.subquery("classes")).where(is_published(models))
 
     def publish(self, node: Node) -> int:
-        """Publish what can be at a node, as the next step; return how many tuples that are. None is no step."""
+        """Publish at a node, as the next step. Return the number of published tuples; with none, it is not a step."""
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         kept = tuple(key for key, mask in enumerate(masks) if mask) or (0,)
-        if kept not in self._statements:  # the same hundreds of times
+        if kept not in self._statements:  # hundreds of times the same
             self._statements[kept] = self._update(kept)
         number = len(self.steps) + 1
         values = {STEP: number} | {mask_name(key): masks[key] for key in kept}
         title = f"step {number}: publish at {node}"
-        (changed,) = self.engine.row(self._statements[kept], title, values)  # how many tuples it updated
+        (changed,) = self.engine.row(self._statements[kept], title, values)  # updated tuples
         if changed:
             self.steps.append(node)
             self.tuples -= changed
         return int(changed)
 
     def _update(self, kept: tuple[int, ...]) -> exp.Update:
-        """Return the statement of a step, for nodes whose masks leave something of these keys."""
+        """Return the statement of a step, for nodes whose masks keep some bits of these keys."""
         models = self.problem.models
         places = [exp.Placeholder(this=mask_name(key)) if key in kept else 0 for key in range(max(kept) + 1)]
         packing = self._packing if pays(models, self.tuples) else None
@@ -263,24 +263,24 @@ class Remaining:
         )
 
     def take_back(self) -> None:
-        """Undo the last step: its rows are left again."""
+        """Undo the last step: its rows remain again."""
         self.steps.pop()
         self.forget_later_steps()
 
     def forget_later_steps(self) -> None:
-        """Give no step to tuples whose step is not, or no longer, among the steps."""
+        """Reset the step of tuples whose step is not, or no longer, among the steps."""
         later = sql.column(STEP) > len(self.steps)
         update = exp.update(self.relation.copy(), {STEP: exp.null()}, where=later)
         (changed,) = self.engine.row(update, f"take back what comes after step {len(self.steps)}")
         self.tuples += changed
 
     def finish(self) -> None:
-        """Publish what is left at the root; where too much is left even then, do without the steps that caused it.
+        """Publish the remaining rows at the root. If too many rows remain even then, drop the steps that caused it.
 
-        1. At the root all rows that are left are one class, which may be too small and more than may be suppressed.
-        2. Then leave one of the last steps out: its rows go on to later steps and to the root. Of those with the fewest
-           rows, that one is left out without which the recoding costs least.
-        3. Where no single step will do, take steps back from the end: without any, all rows are one class.
+        1. At the root all remaining rows are one class. It may be too small to publish and too large to suppress.
+        2. Then leave one of the last steps out: its rows go to later steps and to the root. Among the steps with the
+           fewest rows, drop the one without which the recoding costs least.
+        3. If no single step will do, undo steps from the end: without any, all rows are one class.
         """
         top = self.problem.lattice.top
         # 0. The statement of a step may have ended just when the search was stopped.
@@ -291,7 +291,7 @@ class Remaining:
             return
         # 2. Without one step.
         whole = [node for node in self.steps if node != top]
-        late = range(max(0, len(whole) - _LATE), len(whole))  # what is left out early has to be gone through again
+        late = range(max(0, len(whole) - _LATE), len(whole))  # leaving out an early step repeats many
         published = self.published
         fewest = sorted(late, key=lambda number: published[number])[:_TRIES]
         found = []
@@ -314,7 +314,7 @@ class Remaining:
         )
 
     def finished(self, algorithm: str) -> list[Other]:
-        """Return the steps, with what is left at the root, as those of another algorithm; none if that cannot be."""
+        """Return the steps, with the remaining rows at the root, as those of another algorithm; none if impossible."""
         try:
             self.finish()
         except NoSolutionError:
@@ -322,15 +322,15 @@ class Remaining:
         return [Other(algorithm, tuple(self.steps), self.cost())]
 
     def begin(self, progress: SearchProgress | None) -> list[Other]:  # noqa: ARG002 - a subclass reports by it
-        """Return the steps of an algorithm that is to be run before ``local``, if there is one."""
+        """Return the steps of an algorithm that is run before ``local``, if there is one."""
         return []
 
     def begin_again(self) -> None:
-        """Leave all rows again."""
+        """Reset: all rows remain."""
         self.go([])
 
     def take_cheapest(self, others: Sequence[Other]) -> None:
-        """Take the steps of another algorithm in the place of these, if they cost less in the end; note whose."""
+        """Replace the steps by those of another algorithm if these cost less in the end; record its name."""
         own = self.finished("local")
         best = min([*own, *others], key=lambda one: one.cost, default=None)
         if best is not None and best not in own:
@@ -338,7 +338,7 @@ class Remaining:
             self.instead = best.algorithm
 
     def cost(self) -> int:
-        """Return what the steps cost, and the rows that are left, in units of ``Problem.costs``."""
+        """Return the cost of the steps and the remaining rows, in units of ``Problem.costs``."""
         problem = self.problem
         if not self.steps:
             return problem.frequency.rows * sum(problem.costs.full)
@@ -346,7 +346,7 @@ class Remaining:
         return local_cost(problem.frequency, self.relation, recoding, problem.labels, problem.costs)
 
     def go(self, steps: Sequence[Node]) -> None:
-        """Take other steps, from where they differ from those that were taken."""
+        """Switch to other steps, from the first difference to the current ones."""
         common = next(
             (place for place, (one, other) in enumerate(zip(self.steps, steps, strict=False)) if one != other),
             min(len(self.steps), len(steps)),

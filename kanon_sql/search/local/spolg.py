@@ -1,10 +1,10 @@
-"""SPOLG (Wu, Zang & Yu 2016): one path through the lattice, chosen on a sample; rows leave it where they can.
+"""SPOLG (Wu, Zang & Yu 2016): one path through the lattice, chosen on a sample; rows leave it as early as they can.
 
 1. Draw a systematic sample of the table: one row in every 1/rate, in the order of the frequency set. (The paper orders
    by row number; a table in a database has none, and the order of the codes spreads the sample over all values.)
-2. The path: from the bottom to the top, each time to the direct generalization that loses least on the sample.
-3. Node by node up the path, publish the rows whose class among those that are left satisfies the models.
-4. Suppress what is left. If that is more than is allowed, the last steps are taken back and their rows go to the root.
+2. The path: from the bottom to the top, each time to the direct generalization with the least loss on the sample.
+3. Node by node up the path, publish the rows whose class among the remaining rows satisfies the models.
+4. Suppress the remaining rows. If that is more than the limit, undo the last steps and send their rows to the root.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def spolg(remaining: Remaining, progress: SearchProgress | None = None) -> None:
-    """Publish along the path of least loss on a sample; what the path took is noted, as the paper reports it."""
+    """Publish along the path of least loss on a sample. Record the time to choose it, as the paper reports it."""
     with timed(remaining.seconds, "path"):
         nodes = path(remaining.problem)
     for number, node in enumerate(nodes, start=1):
@@ -55,9 +55,9 @@ def path(problem: Problem) -> list[Node]:
 
 
 def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Node]:
-    """Return the nodes from the lowest one to the top, each the direct generalization that loses least.
+    """Return the nodes from the lowest one to the top, each the direct generalization with the least loss.
 
-    ``totals`` is what is lost at each column and level: what a step costs depends on nothing else.
+    ``totals`` is the loss at each column and level. The cost of a step depends on nothing else.
     """
     nodes = [problem.lattice.start]
     while nodes[-1] != problem.lattice.top:
@@ -73,10 +73,10 @@ def cheapest_path(problem: Problem, totals: Sequence[Sequence[int]]) -> list[Nod
 
 
 def systematic_sample_query(problem: Problem) -> exp.Select:
-    """Return the query of a systematic sample of the rows behind the frequency set: its tuples, n rows of each.
+    """Return a systematic sample of the rows behind the frequency set: its tuples, with n sampled rows each.
 
-    Of rows numbered in the order of the codes, those are chosen at which ``number * rate`` passes a whole number; one
-    row at least.
+    With rows numbered in the order of the codes, a row is chosen if ``number * rate`` passes a whole number. At least
+    one row is chosen.
     """
     keys = [sql.column(key_name(key)) for key in range(problem.frequency.keys)]
     upto = sql.over(exp.Sum(this=sql.column(N)), order=keys, running=True)

@@ -119,9 +119,8 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
 def _are_disjoint(cutting: Cutting, places: Sequence[Places]) -> bool:
     """Return True if no combination of values is covered by the labels of two parts.
 
-    Ranges and sets stay within the sides of strict cuts, but sets not within those at nodes: the outside of such a cut
-    has
-    a gap. The label of a tree covers more than the part has. Relaxed cuts may separate rows that are alike. Pairs that
+    Ranges and sets stay within the sides of strict cuts. At nodes only sets do: the outside of such a cut has a gap.
+    The label of a tree covers more than the part has. Relaxed cuts may separate rows that are alike. Pairs that
     were cut again are no boxes.
     """
     if cutting.cut == "relaxed" or cutting.pairs:
@@ -181,8 +180,7 @@ def _boxes_query(
     """Return the query of the boxes: their bounds and their published labels.
 
     ``cells`` has the labels of the parts for each column, ``types`` the type of these labels, or None if every part
-    has
-    one value.
+    has one value.
     """
     query = exp.select(sql.named(sql.column("number", "own"), names.box)).from_(sql.aliased(parts, "parts"))
     own = sql.column(PART, "own").eq(sql.column(PART, "parts"))
