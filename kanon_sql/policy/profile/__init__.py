@@ -1,1 +1,1 @@
-"""What the columns of a table are: figures, patterns in their values, and the role that is proposed for each."""
+"""Profiles of tables: statistics, patterns in values and a proposed role for each column."""

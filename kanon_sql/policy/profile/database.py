@@ -1,12 +1,12 @@
-"""``profile_database``: the keys of the tables of a database, and how their rows reach the people they are about.
+"""``profile_database``: keys of the tables of a database, and how their rows lead to people.
 
 1. Keys and foreign keys that the database declares.
-2. Keys that it does not declare: columns with the name of a number or a key, without NULL, and with a value of its own
-   in every row. One scan of each table counts them.
-3. References that it does not declare: columns with the name of a key of another table (``patient_id`` or ``patient``
-   for the ``id`` of ``patients``), nearly all values of which are values of that key. One join for each counts them.
-4. A column that names people by its name: of such a table each row is of one person. From another table, a path of
-   references leads to one; there may be several paths, or none.
+2. Undeclared keys: columns with the name of a number or a key, without NULL, and with a distinct value in every row.
+   One scan of each table counts them.
+3. Undeclared references: columns with the name of a key of another table (``patient_id`` or ``patient`` for the ``id``
+   of ``patients``), nearly all values of which are values of that key. One join for each counts them.
+4. Columns that name people by their name: each row of their table belongs to one person. A path of references leads
+   there from another table; there may be several paths, or none.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import OpenDatabase
 
 _KEY_KINDS = frozenset({"record_id", "national_id", "passport", "visit_id", "reference"})
-_MOST_UNMATCHED = 0.1  # share of the rows with a value, up to which a column still refers to a key
+_MOST_UNMATCHED = 0.1  # largest share of rows whose value does not match the key
 _LONGEST_WAY = 6  # references
-_MOST_WAYS = 10  # of one table
+_MOST_WAYS = 10  # for one table
 _WHICH_ONE = "which one a row is about, the columns do not say."
 
 
 @dataclass(frozen=True)
 class TableKey:
-    """Columns that have different values in all rows of a table, and no NULL if the database did not declare them."""
+    """Columns with distinct values in all rows of a table, and without NULL if the database does not declare them."""
 
     columns: tuple[str, ...]
     declared: bool
@@ -53,9 +53,9 @@ class TableReference:
     """Columns of a table whose values are those of a key of a table.
 
     Attributes:
-        declared: whether the database has it as a foreign key; else names and values say so.
+        declared: True if the database has it as a foreign key; otherwise names and values suggest it.
         rows: rows that have a value in each column.
-        unmatched: of these, rows whose values the other table does not have.
+        unmatched: rows among these with a value that the other table does not have.
     """
 
     table: str
@@ -72,14 +72,14 @@ class TableProfile:
     """A table among others.
 
     Attributes:
-        keys: those that are declared; else those that were found, the likeliest first.
-        persons: the ways from a row to its person: a column of the table, or a path of columns, each in the table that
-            the one before refers to. The last one names the person.
-        rows_of_others: for each way but the first, the rows that it leads to another person than the first; None if
-            the two end at columns that do not refer to each other.
-        one_each: whether no two rows are of one person.
-        way: the references of the first of ``persons`` that has none of several columns; of the first if all have.
-        person: the column that this one ends with.
+        keys: the declared keys; if there are none, the detected ones, the likeliest first.
+        persons: the paths from a row to its person: a column of the table, or a path of columns, each in the table that
+            the previous one refers to. The last one names the person.
+        rows_of_others: for each path but the first, the number of rows for which it leads to another person than the
+            first; None if the two end at columns that do not refer to each other.
+        one_each: True if no two rows belong to one person.
+        way: the references of the first of ``persons`` without a multi-column reference; of the first if all have one.
+        person: the column at the end of ``way``.
     """
 
     name: str
@@ -94,7 +94,7 @@ class TableProfile:
 
     @property
     def note_on_ways(self) -> str | None:
-        """The decision to make if there are several ways, as a sentence."""
+        """The decision to make if there are several paths, as a sentence."""
         if not self.persons[1:]:
             return None
         ways = "; ".join(" -> ".join(path) for path in self.persons)
@@ -110,7 +110,7 @@ class TableProfile:
 
 @dataclass(frozen=True)
 class DatabaseProfile:
-    """The result of ``profile_database``; without tables that the ledger has as releases."""
+    """The result of ``profile_database``, without tables that the ledger lists as releases."""
 
     source: str
     tables: tuple[TableProfile, ...]
@@ -133,7 +133,7 @@ class DatabaseProfile:
         return tuple(said)
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return plain values: the output of ``--format json``."""
         return {**asdict(self), "notes": list(self.notes)}
 
 
@@ -142,11 +142,11 @@ def profile_database(
     *,
     resources: Resources | None = None,
 ) -> DatabaseProfile:
-    """Return the tables of a database, their keys, and how their rows reach people. Nothing is changed.
+    """Profile the tables of a database: their keys, and how their rows lead to people. Nothing is changed.
 
     Args:
         source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database.
-        resources: limits of the machine; a connection has settings of its own.
+        resources: resource limits; a connection has its own settings.
     """
     with opened_database(source, resources) as database:
         return profile_of_tables(database)
@@ -154,7 +154,7 @@ def profile_database(
 
 @contextmanager
 def opened_database(source: Any, resources: Resources | None) -> Iterator[OpenDatabase]:  # noqa: ANN401 - as above
-    """Open a database while a block runs, or raise a UsageError."""
+    """Open a database for the duration of a block, or raise a UsageError."""
     database = open_tables(source, resources)
     if database is None:
         raise UsageError("Only a DuckDB file or a PostgreSQL database has tables that refer to each other.")
@@ -178,7 +178,7 @@ def profile_of_tables(database: OpenDatabase) -> DatabaseProfile:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table with its keys; ``unique`` columns have a value of their own in each row."""
+    """A table with its keys; ``unique`` columns have a distinct value in each row."""
 
     name: str
     own_name: str
@@ -217,7 +217,7 @@ def _counted(database: OpenDatabase, table: tuple[str, str], constraints: Sequen
 
 
 def _as_there(names: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of columns as their table has them; DuckDB keeps those of a constraint as they were written."""
+    """Return the names of columns as the table spells them; DuckDB keeps the spelling of the constraint."""
     return tuple(getattr(find_column(name, columns), "name", name) for name in names)
 
 
@@ -231,7 +231,7 @@ def _may_be_key(column: Column) -> bool:
 
 
 def _singular(table: str) -> list[tuple[str, ...]]:
-    """Return the words for a row of a table: ``patients`` has ``patient``."""
+    """Return the singular words of a table name: ``patients`` gives ``patient``."""
     *before, last = parts_of_name(table) or ("",)
     endings = (("", ""), ("s", ""), ("es", ""), ("ies", "y"), ("en", ""), ("n", ""))
     ones = [last.removesuffix(ending) + instead for ending, instead in endings if last.endswith(ending)]
@@ -255,7 +255,7 @@ def _is_own_key(table: str, column: str) -> bool:
 def _declared(
     database: OpenDatabase, tables: Sequence[_Table], constraints: Sequence[Constraint]
 ) -> list[TableReference]:
-    """Return the foreign keys; DuckDB keeps the name of the table that one refers to as it was written."""
+    """Return the foreign keys. DuckDB keeps the spelling of the referenced table in the constraint."""
     exact = dict(zip(database.tables, tables, strict=True))
     any_case = {(schema, folded(name)): table for (schema, name), table in exact.items()}
     found = []
@@ -273,10 +273,10 @@ def _declared(
 def _found(
     database: OpenDatabase, tables: Sequence[_Table], declared: Sequence[TableReference]
 ) -> Iterator[TableReference]:
-    """Yield references by names and values, of columns that are no foreign keys.
+    """Yield references by names and values, for columns that are not foreign keys.
 
-    A column refers to the table of its name, else to a table with such a column that has a value of its own in each
-    row.
+    A column refers to the table of its name. Without such a table, it refers to one that has a column of the same name
+    with a distinct value in each row.
     """
     known = {(one.table, one.columns) for one in declared}
     named = [
@@ -304,7 +304,7 @@ def _found(
 
 
 def _names_of_key(table: str, key: str) -> list[tuple[str, ...]]:
-    """Return what the name of a column that refers to a key ends with: ``patient_id``, or ``patient``, of patients."""
+    """Return the possible endings of the name of a column that refers to a key: ``patient_id`` or ``patient``."""
     ones, words = _singular(table), parts_of_name(key)
     full = [(*one, *words) for one in ones] if is_number(words) else [words]
     return [*full, *ones] if _is_own_key(table, key) else full
@@ -316,7 +316,7 @@ def is_called_after(column: str, table: str, key: str) -> bool:
 
 
 def _numbers_rows(table: _Table, column: Column) -> bool:
-    """Return True if a column numbers the rows of its own table: another one may happen to have each number once."""
+    """Return True if a column numbers the rows of its own table. Others may contain each number once by chance."""
     return column.name in table.unique and _is_own_key(table.own_name, column.name)
 
 
@@ -348,7 +348,7 @@ def _measured(
 
 
 def _comparable(column: Column, relation: str) -> exp.Expr:
-    """Return a column as it is compared with a key: an ENUM of PostgreSQL with texts, too."""
+    """Return a column for comparison with a key; an ENUM of PostgreSQL also compares with texts."""
     value = sql.column(column.name, relation)
     return sql.cast(value, "VARCHAR") if column.family == "text" else value
 
@@ -366,7 +366,7 @@ class _Way:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the way, each but those of the first table with its table."""
+        """The columns of the path, qualified by their table except in the first table."""
         tables = ["", *(f"{one.to_table}." for one in self.references)]
         names = [*(", ".join(one.columns) for one in self.references), self.column]
         return tuple(map("".join, zip(tables, names, strict=True)))
@@ -392,7 +392,7 @@ def _with_people(
 
 
 def _columns_of_people(table: _Table) -> list[str]:
-    """Return the columns that name people by their names; the key of a table that is called after people alone."""
+    """Return the columns that name people by their names; for a table named after people, only its key."""
     keys = [
         column.name
         for column in table.columns
@@ -405,9 +405,9 @@ def _columns_of_people(table: _Table) -> list[str]:
 
 
 def _ways_to_people(table: _Table, tables: dict[str, _Table], references: Sequence[TableReference]) -> list[_Way]:
-    """Return the ways from a row to a person, the shortest first: columns of the table, else paths of references.
+    """Return the paths from a row to a person, the shortest first: columns of the table, then paths of references.
 
-    No way goes through a table twice. Of a table that names people itself, none goes on.
+    No path visits a table twice. A path stops at the first table that names people.
     """
     found: list[_Way] = []
     waiting: deque[tuple[_Table, tuple[TableReference, ...]]] = deque([(table, ())])
@@ -432,9 +432,9 @@ def _rows_of_others(
     tables: dict[str, _Table],
     references: Sequence[TableReference],
 ) -> tuple[int | None, ...]:
-    """Return, for each way but the first, the rows that it leads to another person than the first one does.
+    """Return, for each path but the first, the number of rows for which it leads to another person than the first.
 
-    None of a way that ends at a column whose values are not those of the first one's, as far as references say.
+    The number is None if no references relate the column at the end of a path to that of the first.
     """
     if not ways[1:]:
         return ()
@@ -462,7 +462,7 @@ def _rows_of_others(
 
 
 def _numbered_alike(references: Sequence[TableReference]) -> dict[tuple[str, str], int]:
-    """Return a number for each column that refers to another one or is referred to: the same for all of one chain."""
+    """Number the columns that refer to others or are referred to; all columns of a chain share a number."""
     numbers: dict[tuple[str, str], int] = {}
     for number, one in enumerate(references):
         both = [(one.table, one.columns[0]), (one.to_table, one.to_columns[0])]

@@ -1,14 +1,14 @@
-"""The figures of columns: of each by itself, and what columns say together.
+"""Figures of columns: of each by itself, and of columns together.
 
-Of each: values, NULLs, how far it tells rows apart, and what its values look like. Rows, NULLs and distinct values are
-those of the whole table, exact, from one statement for all columns. All else is computed from the distinct values of
-each column, with their rows, in the table or in a sample of it.
+Each column: values, NULLs, how well it distinguishes rows, and the patterns of its values. Rows, NULLs and distinct
+values are exact counts of the whole table, from one statement for all columns. The rest is computed from the distinct
+values of each column, with their rows, in the table or in a sample of it.
 
-Together: which rows, or people, are alone in a class. A person with several rows is in several classes, and may be
-alone in each of them. Each person counts once, so that there are never more people alone than there are people.
+Together: the rows or people that are alone in a class. A person with several rows is in several classes and may be
+alone in each of them. Each person counts once, so there are never more people alone than people.
 
-And which column determines another one: there are as many pairs of values of both as values of the first, such as a
-code and its text. Publishing the first as it is then publishes the second, whatever is done to that one.
+Dependencies: a column determines another one, as a code does its text, if there are as many pairs of their values as
+values of the first. Publishing the first unchanged then publishes the second, whatever is done to the second.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.tuples import Tuples
 
 FIRST_YEAR = 1900
-_GROWN_UP = 18  # years: dates of birth go back further than dates of what a table is about
+_GROWN_UP = 18  # years: dates of birth go back further than the dates of a table's events
 _DIGITS_CHECKED = 10_000  # values whose check digits are checked, chosen by their hash
-_CHECKED = 0.5  # share of values that look like numbers with check digits, from which on the digits are checked
+_CHECKED = 0.5  # minimum share of values that look like numbers with check digits, to check the digits
 _DATES = frozenset({"date", "timestamp"})
 _WITH_DECIMALS = frozenset({"decimal", "float"})
 
-_AT_MOST = 60  # pairs that are looked at
-_SHARED = 50  # rows that must share a value with others: else one column determines another by chance
-_SKEWED = 0.9  # share of the most frequent value, from which on a column is determined by chance
+_AT_MOST = 60  # pairs that are compared
+_SHARED = 50  # rows that must share a value with others; with fewer, one column determines another by chance
+_SKEWED = 0.9  # share of the most frequent value; from there, a column is determined by chance
 
 
 @dataclass(frozen=True)
 class Years:
     """The years in a column of dates."""
 
-    plausible: float = 0.0  # the share of distinct values whose year is from 1900 to now
-    long_ago: float = 0.0  # the share of distinct values that are 18 years old or more
+    plausible: float = 0.0  # share of distinct values with a year from 1900 to now
+    long_ago: float = 0.0  # share of distinct values that are at least 18 years old
     spread: int = 0  # years from the first to the last plausible one
 
 
@@ -72,14 +72,14 @@ class ColumnFigures:
     """The figures of one column.
 
     Attributes:
-        rows, nulls, distinct: of the table; NULL is no value.
-        looked_at: rows that the figures below are of: those of the table, or of a sample.
-        classes: different values in them, NULL being one.
-        uniques: rows that are alone with their value.
+        rows, nulls, distinct: counts for the table; NULL is not a value.
+        looked_at: rows that the figures below describe: those of the table, or of a sample.
+        classes: distinct values in these rows, counting NULL as one.
+        uniques: rows whose value no other row has.
         largest: rows of the most frequent value.
         separation: the share of pairs of rows that differ in the column; None if there is no pair.
-        average_length: characters of the distinct values.
-        shares: by the name of a pattern, the share of the distinct values that are of it.
+        average_length: characters of the distinct values, on average.
+        shares: by the name of a pattern, the share of the distinct values that match it.
     """
 
     rows: int
@@ -101,12 +101,12 @@ class ColumnFigures:
 
     @property
     def distinctness(self) -> float:
-        """Distinct values by rows that have a value."""
+        """Distinct values divided by rows that have a value."""
         return self.distinct / (self.rows - self.nulls) if self.rows > self.nulls else 0.0
 
 
 def counts_query(table: exp.Table, columns: Sequence[Column]) -> exp.Select:
-    """Return the query for the rows of a table and, for each column, its values and distinct values."""
+    """Return the query that counts the rows of a table and, for each column, its values and distinct values."""
     return sql.select_counts(table, [written(sql.column(one.name, "source"), one) for one in columns])
 
 
@@ -118,9 +118,9 @@ def table_figures(
     this_year: int,
     counted: Sequence[int] | None = None,
 ) -> dict[str, ColumnFigures]:
-    """Return the figures of all columns by name, of a table or the sample of it that is ``looked_at``.
+    """Return the figures of all columns by name, for a table or the sample of it in ``looked_at``.
 
-    ``counted`` is what ``counts_query`` says of the table, if that is known already.
+    ``counted`` is the result of ``counts_query``, if it is known already.
     """
     title = "rows, NULLs and distinct values of every column"
     rows, *counts = counted or engine.row(counts_query(table, columns), title)
@@ -169,7 +169,7 @@ def _aggregates(column: Column, this_year: int) -> dict[str, exp.Expr]:
 
 
 def _shares(engine: Engine, table: exp.Table, column: Column, answers: Mapping[str, Any]) -> dict[str, float]:
-    """Return the share of the distinct values that are of each pattern; numbers with check digits by these."""
+    """Return the share of distinct values that match each pattern, and valid check digits where the kind has them."""
     if not answers["values"]:
         return {}
     counts = {kind: int(answers[kind]) for kind in (*BY_KIND, OF_NUMBERS.kind) if kind in answers}
@@ -182,7 +182,7 @@ def _shares(engine: Engine, table: exp.Table, column: Column, answers: Mapping[s
 
 
 def _with_right_digits(engine: Engine, table: exp.Table, column: Column, kind: str) -> float:
-    """Return the share of the values whose check digits are right; of many values, those with the smallest hash.
+    """Return the share of values with valid check digits; of many values, check those with the smallest hash.
 
     Payment cards by Luhn (ISO/IEC 7812-1), bank accounts modulo 97 (ISO 13616). No value is kept.
     """
@@ -216,9 +216,9 @@ def _figures(
 def who_is_alone(
     engine: Engine, table: exp.Table, quasi: Sequence[Column], entity: Column | None, members: int
 ) -> Subsets | None:
-    """Return the classes by subsets of the quasi-identifiers; None if there is none.
+    """Return the classes by subsets of the quasi-identifiers; None if there are none.
 
-    Where people are counted, the uniques of a subset are the people who are alone in one class by it at least.
+    If people are counted, the uniques of a subset are the people who are alone in at least one class by it.
     ``members`` are the rows or people in the table.
     """
     if not quasi:
@@ -232,7 +232,7 @@ def who_is_alone(
 
 
 def _of_people(tuples: Tuples, found: Sequence[SubsetRisk], members: int) -> tuple[SubsetRisk, ...]:
-    """Return the classes by each subset with the people who are alone in them, those first that single out most."""
+    """Return the classes by each subset with the people who are alone in them, those with the most first."""
     by_name = {column.name: place for place, column in enumerate(tuples.columns)}
     counted = []
     for subset in found:
@@ -260,9 +260,9 @@ class Dependency:
 def candidate_pairs(
     columns: Sequence[Column], guarded: Sequence[Column], figures: Mapping[str, ColumnFigures]
 ) -> list[tuple[Column, Column]]:
-    """Return the pairs of published columns worth a query: one is guarded, and one repeats enough to tell by rule.
+    """Return the pairs of published columns worth a query: one is guarded, and one repeats enough to rule out chance.
 
-    Guarded are those that are quasi-identifying or sensitive.
+    Guarded columns are quasi-identifying or sensitive.
     """
     usable = [one for one in columns if figures[one.name].classes > 1 and figures[one.name].looked_at >= _SHARED]
     pairs = [pair for pair in itertools.combinations(usable, 2) if not set(guarded).isdisjoint(pair)]
@@ -286,7 +286,7 @@ def find_dependencies(
 
 
 def _pairs_query(table: exp.Table, pairs: Sequence[tuple[Column, Column]]) -> exp.Query:
-    """Return the query for the distinct pairs of values of columns: a row for each pair of columns, and how many."""
+    """Return the query that counts the distinct pairs of values: one row for each pair of columns."""
     queries = []
     for place, pair in enumerate(pairs):
         values = [written(sql.column(column.name, "source"), column) for column in pair]

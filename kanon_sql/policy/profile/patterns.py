@@ -1,10 +1,10 @@
-r"""What values look like: patterns that a column's distinct values are counted by, in SQL, and how texts are written.
+r"""Patterns that count a column's distinct values in SQL, and statistics on how texts are written.
 
-Each pattern is matched with the whole value as text, without spaces around it. Regular expressions keep to what DuckDB
-(RE2), PostgreSQL and Spark have in common: no look-ahead, no classes such as ``\d``.
+A pattern must match the whole value as text, without outer spaces. Regular expressions use only syntax that DuckDB
+(RE2), PostgreSQL and Spark share: no look-ahead, no classes such as ``\d``.
 
 Sources: IBAN, ISO 13616; card numbers, ISO/IEC 7812 (13 to 19 digits); check digits: ``has_right_digits``.
-Codes of diagnoses, ICD-10 (a letter, two digits, and after a point up to four more). National numbers: the social
+Diagnosis codes, ICD-10 (a letter, two digits, and after a dot up to four more). National numbers: the social
 security number of the USA, the National Insurance number of the UK, the resident identity number of China (GB 11643),
 DNI and NIE of Spain, NIR of France, the Rentenversicherungsnummer of Germany, the codice fiscale of Italy. There are no
 lists of names or streets.
@@ -45,7 +45,7 @@ COORDINATES = "|".join(
 """A latitude and a longitude, or one of them with its direction; an Open Location Code; three words."""
 
 COORDINATE = "-?(1[0-7][0-9]|[1-9][0-9]?)\\.[0-9]{4,}"
-"""A number that may be a latitude or a longitude, to about ten metres; shares are not, being smaller than 1."""
+"""A number that may be a latitude or a longitude, to about ten metres. Shares do not match: they are below 1."""
 
 SENTENCE = "|".join(
     (
@@ -54,11 +54,11 @@ SENTENCE = "|".join(
         f"{_HAN}.{{14,}}",
     )
 )
-"""Six words, or as many characters as say as much."""
+"""Six words, or a similar amount of text in characters."""
 
 
 TEXT = "text"
-"""What the values are called, as text, where they are counted by a pattern."""
+"""The name of a value as text in queries that count patterns."""
 
 _DATE = "([0-9]{4}[-/.年][0-9]{1,2}[-/.月][0-9]{1,2}日?([ T].*)?|[0-9]{1,2}[-/. ][0-9]{1,2}[-/. ][0-9]{4})"
 _CAPITALIZED = "[A-ZÀ-ÖØ-Þ][^ 0-9@,;:/()&]*"
@@ -73,7 +73,7 @@ _SEXES = (
     "|mujer|varón|男|女|男性|女性|d|x|divers|other|unknown|maschio|femmina|man|vrouw|non-binary|nonbinary|diverse)"
 )
 _DNI = "[0-9]{8}-?[A-HJ-NP-TV-Z]|[XYZ][0-9]{7}-?[A-HJ-NP-TV-Z]"
-"""Of Spain, with a check letter."""
+"""Spain, with a check letter."""
 _NATIONAL_NUMBERS = (
     "[0-9]{3}[-. ][0-9]{2}[-. ][0-9]{4}",  # USA
     IDENTITY_OF_CHINA,
@@ -85,22 +85,22 @@ _NATIONAL_NUMBERS = (
 )
 _PHONES_OF_SPAIN = "[679][0-9]{2} ?[0-9]{2,3} ?[0-9]{2,3} ?[0-9]{0,2}"
 _PHONES = (
-    r"(\+|00)[0-9][0-9 ()./-]{6,18}",  # with the code of a country
-    r"\(?0[0-9]{1,5}\)?[ ./-]?[0-9][0-9 ./-]{4,14}",  # with the 0 of a trunk line
+    r"(\+|00)[0-9][0-9 ()./-]{6,18}",  # with a country code
+    r"\(?0[0-9]{1,5}\)?[ ./-]?[0-9][0-9 ./-]{4,14}",  # with the trunk prefix 0
     r"\(?[0-9]{2,4}\)?[ ./-][0-9]{3,4}[ .-][0-9]{3,4}|\([0-9]{2,4}\) ?[0-9]{3,4}[ .-]?[0-9]{3,4}",
-    "1[3-9][0-9]{9}",  # mobile phones of China
+    "1[3-9][0-9]{9}",  # mobile phones in China
     _PHONES_OF_SPAIN,
 )
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of values, for the kind of column that it speaks for."""
+    """A pattern of values for one kind of column."""
 
     kind: str
     text: str
-    regexp: str  # a whole value matches it, in any case unless ``in_capitals``
-    alone: bool = True  # whether it is enough by itself; else the name of the column must agree
+    regexp: str  # matches a whole value, ignoring case unless ``in_capitals``
+    alone: bool = True  # True if a match is enough; otherwise the name of the column must agree
     in_capitals: bool = False
 
 
@@ -136,17 +136,17 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("person_name", "names of persons", _TWO_CAPITALIZED, alone=False, in_capitals=True),
 )
 OF_NUMBERS = Pattern("coordinate", "latitudes or longitudes", COORDINATE, alone=False)
-"""What numbers with decimals may be."""
+"""The pattern for numbers with decimals."""
 BY_KIND = {pattern.kind: pattern for pattern in PATTERNS}
 
 
 def has_patterns(column: Column) -> bool:
-    """Return True if values of a column can look like something: texts and whole numbers, and types of the engine."""
+    """Return True if values of a column can have a pattern: texts, whole numbers and types of the engine."""
     return column.family in {"text", "integer", "other"} and not has_inner_values(column) and column.type != "BLOB"
 
 
 def has_inner_values(column: Column) -> bool:
-    """Return True if a value of a column has values in it: lists, structs, maps, JSON, variants."""
+    """Return True if values of a column are nested: lists, structs, maps, JSON, variants."""
     kind = column.type.upper()
     return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "TUPLE", "JSON", "VARIANT"))
 
@@ -157,14 +157,14 @@ def looks_like(pattern: Pattern) -> exp.Expr:
 
 
 def is_of_kind(kind: str, value: str) -> bool:
-    """Return True if a value has the pattern of a kind, and its check digits."""
+    """Return True if a value has the pattern of a kind and valid check digits."""
     return re.fullmatch(BY_KIND[kind].regexp, value, re.IGNORECASE) is not None and has_right_digits(kind, value)
 
 
 def has_right_digits(kind: str, value: str) -> bool:
-    """Return True if check digits are right: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616), DNI.
+    """Return True if check digits are valid: payment cards by Luhn (ISO/IEC 7812-1), IBAN modulo 97 (ISO 13616), DNI.
 
-    Telephone numbers have none: their number of digits, and separators, are checked. Other kinds are always right.
+    Telephone numbers have none: their number of digits and their separators are checked. Other kinds are always valid.
     """
     if kind == "phone":
         return _is_phone_number(value)
@@ -186,14 +186,14 @@ def has_right_digits(kind: str, value: str) -> bool:
 _DIGITS_OF_PHONES = range(10, 16)
 _OTHER_NUMBERS = re.compile(
     "[0-9]{1,4}([-/.][0-9]{1,2}){2}( .*)?|[0-9]{1,2}[-/. ][0-9]{1,2}[-/. ][0-9]{2,4}"  # dates
-    "|[0-9]{4}-[0-9]{4}-[0-9]{2}|([0-9]{4}-[0-9]{4}|[0-9]{5}-[0-9]{5})"  # codes of drugs (NDC); two years or times
+    "|[0-9]{4}-[0-9]{4}-[0-9]{2}|([0-9]{4}-[0-9]{4}|[0-9]{5}-[0-9]{5})"  # drug codes (NDC); two years or times
 )
 
 
 def _is_phone_number(value: str) -> bool:
-    """Return True if a value of the pattern of telephone numbers is one, and no date, code or range.
+    """Return True if a value with the pattern of a telephone number is one, and not a date, code or range.
 
-    It has a separator, and 10 to 15 digits (E.164), or parentheses; of Spain, 9 digits with spaces between them.
+    It has a separator and 10 to 15 digits (E.164), or parentheses; in Spain, 9 digits separated by spaces.
 
     >>> [_is_phone_number(text) for text in ("0171 5550012", "612 345 678", "0108.2107", "0007-7007-07")]
     [True, True, False, False]
@@ -211,18 +211,19 @@ def year_of_text() -> exp.Expr:
 
 
 _ENDS_ANYWHERE = {"email", "url"}
-_MORE_DIGITS = "([ ()./-]*[0-9]+)*"  # after a phone number: else a part of a second one would be left
+_MORE_DIGITS = "([ ()./-]*[0-9]+)*"  # after a phone number: otherwise a part of a second one would remain
 _NO_CHARACTER = 0xFDD0
-_NO_BREAK = "\u00a0\u202f\u2011"  # two spaces and a hyphen, which word processors put into numbers
-_IN_CAPITALS = {"iban"}  # else a short word, a number and more words would be one
+_NO_BREAK = "\u00a0\u202f\u2011"  # two spaces and a hyphen that word processors put into numbers
+_IN_CAPITALS = {"iban"}  # otherwise a short word, a number and more words would match
 
 
 def redacted(text: exp.Expr, marks: Mapping[str, str]) -> exp.Expr:
-    """Return a text with what looks like some kinds of values in it replaced by the mark of the kind, in this order.
+    """Replace values of some kinds inside a text by the mark of their kind, in the given order.
 
-    The patterns of ``kanon profile`` are for whole values: here they begin where no letter or digit stands before, and
-    end where a word does. For regular expressions ``_`` is a part of words: another character, which is that of no
-    text, stands in for it meanwhile. Spaces and hyphens where no line breaks become plain ones. DuckDB alone.
+    The patterns of ``kanon profile`` match whole values. Here they start where no letter or digit precedes and end at
+    the
+    end of a word. Regular expressions treat ``_`` as part of a word, so a character that occurs in no text replaces it
+    temporarily. No-break spaces and hyphens become plain ones. DuckDB only.
     """
     stand_in = exp.Chr(expressions=[sql.literal(_NO_CHARACTER)])
     found: exp.Expr = exp.Replace(this=text, expression=sql.literal("_"), replacement=stand_in)
@@ -243,7 +244,7 @@ _DATES = {
     "dates_year_first": f"[0-9]{{4}}/{_MONTH}/{_DAY}",
     "dates_in_chinese": f"[0-9]{{4}}年{_MONTH}月{_DAY}日",
 }
-# With a point or a comma for decimals, and a sign between thousands. A code such as 01067 is no number.
+# With a decimal point or comma, and a thousands separator. A code such as 01067 is not a number.
 _NUMBER = "[-+]?(0|[1-9][0-9]*|[1-9][0-9]{0,2}([., '][0-9]{3})+)([.,][0-9]+)?"
 
 
@@ -252,14 +253,14 @@ class Spelling:
     """How the distinct values of a text column are written."""
 
     spellings: int = 0
-    folded: int = 0  # distinct values if capitals, and spaces around them, do not count
-    written: int = 0  # those that are not empty
-    dates: Mapping[str, int] = field(default_factory=dict)  # by a way of writing dates, those that are written so
-    numbers: int = 0  # those that are written like numbers
+    folded: int = 0  # distinct values if case and outer spaces do not count
+    written: int = 0  # distinct values that are not empty
+    dates: Mapping[str, int] = field(default_factory=dict)  # values by date format
+    numbers: int = 0  # values written like numbers
 
 
 def spelling_aggregates() -> dict[str, exp.Expr]:
-    """Return by name the aggregates over the distinct values of a text column that a ``Spelling`` is made of."""
+    """Return the aggregates over the distinct values of a text column that make a ``Spelling``, by name."""
     text = sql.column(TEXT)
     filled = text.neq("")
     return {
@@ -272,7 +273,7 @@ def spelling_aggregates() -> dict[str, exp.Expr]:
 
 
 def spelling_of(answers: Mapping[str, Any]) -> Spelling:
-    """Return how values are written, from the answers to the aggregates."""
+    """Return the spelling of values from the results of the aggregates."""
     if "spellings" not in answers:
         return Spelling()
     spellings, folded, written, numbers = (int(answers[name]) for name in ("spellings", "folded", "written", "numbers"))

@@ -1,8 +1,8 @@
-"""Which columns number people, by rules about their names and types alone.
+"""Columns that number people, by rules about their names and types only.
 
-1. A column numbers people if its name says so (``patient_id``, ``PATIENT``, ``ssn``), or if it is pseudonymized.
-2. A column numbers events if its name says visit, stay, record, order or the like: it never tells people apart.
-3. Numbers of staff, relatives, households and places do not tell apart the people that rows are about.
+1. A column numbers people if its name suggests it (``patient_id``, ``PATIENT``, ``ssn``), or if it is pseudonymized.
+2. A column numbers events if its name suggests visit, stay, record, order or the like. It never distinguishes people.
+3. Numbers of staff, relatives, households and places do not distinguish the people that rows are about.
 4. Names of persons, e-mail addresses, telephone numbers and the like may repeat by chance.
 """
 
@@ -40,11 +40,11 @@ _OTHERS = frozenset(
     mere pere household family
     """.split()  # noqa: SIM905 - as above
 )
-"""Of people that a row is not about."""
+"""Words for people that a row is not about."""
 _NO_NUMBERS = frozenset({"case", "people", "personen", "personnel", "personal"})
-"""Alone they are yes or no, or how many; a case_id is a number."""
+"""Words that mean yes or no, or a count, if they stand alone; a case_id is a number."""
 FEWEST_PEOPLE = 5
-"""Values of a column that is proposed to count people by."""
+"""Minimum distinct values of a column proposed to count people."""
 
 
 def numbers_people(column: Column) -> bool:
@@ -59,7 +59,7 @@ def numbers_people(column: Column) -> bool:
         return False
     if _kind(column) in _NUMBERS:
         also = [kind for kind in kinds[1:] if kind != "reference" and role_of_kind(kind) != "identifying"]
-        return kinds[0] != "record_id" or not also  # a hospital_no is that of a hospital
+        return kinds[0] != "record_id" or not also  # a hospital_no is the number of a hospital
     return is_person(column.name) and not words <= _NO_NUMBERS
 
 
@@ -77,9 +77,9 @@ def numbers_events(column: Column) -> bool:
 
 
 def known_by(columns: Sequence[Column], identifying: Sequence[Column]) -> list[tuple[Column, ...]]:
-    """Return what else people may be known by: identifying columns, and names, addresses and accounts.
+    """Return other columns that people may be known by: identifying ones, and names, addresses and accounts.
 
-    First and last names are looked at together. Numbers of people and events are not among them.
+    First and last names form one group. Numbers of people and events are excluded.
     """
     asked = [column for column in columns if column.family != "boolean" and not numbers_events(column)]
     asked = [one for one in asked if _OTHERS.isdisjoint(parts_of_name(one.name)) and not numbers_people(one)]
@@ -90,7 +90,7 @@ def known_by(columns: Sequence[Column], identifying: Sequence[Column]) -> list[t
 
 
 def proposed_entity(columns: Sequence[Column], figures: Mapping[str, ColumnFigures]) -> Column | None:
-    """Return the column that people should be counted by: one that numbers people, and repeats; else None."""
+    """Return the column to count people by: one that numbers people and repeats; None if there is none."""
     found = {column: figures[column.name] for column in columns if numbers_people(column)}
     if any(is_one_each(column, own.distinct, own.rows) for column, own in found.items()):
         return None
@@ -99,17 +99,17 @@ def proposed_entity(columns: Sequence[Column], figures: Mapping[str, ColumnFigur
 
 
 def is_one_each(column: Column, values: int, rows: int) -> bool:
-    """Return True if each row is one person, by a column that numbers people; a case or a row may be of anyone."""
+    """Return True if each row is one person, by a column that numbers people. A case or a row may be anyone's."""
     return values == rows and is_of_person(column.name) and _NO_NUMBERS.isdisjoint(parts_of_name(column.name))
 
 
 def order_of_people(column: Column, values: int) -> tuple[bool, bool, bool, int]:
-    """Return the order in which columns that number people are named: ``student_id`` before ``id`` and ``subject``."""
+    """Return the sort key of columns that number people: ``student_id`` before ``id`` and ``subject``."""
     return (not is_of_person(column.name), is_person(column.name), values < FEWEST_PEOPLE, values)
 
 
 def value_of(columns: Sequence[Column]) -> exp.Expr:
-    """Return what columns together say of a row, in terms of ``source``; NULL if one of them is NULL."""
+    """Return the combined value of columns in a row of ``source``; NULL if one of them is NULL."""
     return sql.concatenated(*(written(sql.column(one.name, "source"), one) for one in columns), by="\n")
 
 

@@ -1,13 +1,13 @@
-"""Columns that have to be prepared before their values mean what they are: numbers and dates written as texts, codes.
+"""Columns to prepare before their values can be used: numbers and dates written as texts, codes of missing values.
 
-1. Texts with white space at an end are trimmed.
-2. Of the first rows, look for columns of texts that have a digit in every value but for codes of missing values.
-3. Try each way to read them on these rows. One that reads all values is proposed, after ``null`` for the codes; where
-   two do, as with 03/04/1990, a note says so and a person decides.
-4. Count on all rows that nothing is left unread.
-5. Numbers, those of step 3 too: a negative code that occurs twice is missing if no other number is negative; 999 and
-   9999 if all others are at most 199 and 1,999.
-6. Other columns of texts: codes are counted in a note, and a person decides, since ``unknown`` may be a category.
+1. Trim texts with white space at an end.
+2. In the first rows, find text columns with a digit in every value except codes of missing values.
+3. Try each way to read them on these rows. Propose one that reads all values, after ``null`` for the codes. If two do,
+   as with 03/04/1990, a note says so and a person decides.
+4. Check on all rows that no value remains unread.
+5. In numbers, including those of step 3, a negative code that occurs twice is missing if no other number is negative.
+   999 and 9999 are missing if all others are at most 199 and 1,999.
+6. In other text columns, a note counts the codes and a person decides, since ``unknown`` may be a category.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CODES = (
     *("unknown", "Unknown", "missing", "unbekannt", "Unbekannt", "k. A.", "k.A.", "keine Angabe"),
     *("inconnu", "Inconnu", "n.d.", "nd", "NR", "non renseigné", "不详", "未知", "无", "缺失"),
 )
-_ONCE = 1  # a temperature of -9 may be one
+_ONCE = 1  # a single -9 may be a temperature
 _NEGATIVE = (-9, -99, -999, -9999)
 _LARGE = (999, 9999)
 _TIMES_LARGER = 5
@@ -60,7 +60,7 @@ _READINGS = (*_DECIMAL, "cast:BIGINT", *(f"date:{written}" for written in _DATES
 
 
 def columns_to_prepare(source: Source, but: Sequence[str] = ()) -> ToPrepare:
-    """Return how columns of a table are to be prepared, those ``but`` some; nothing of a table in a warehouse."""
+    """Return how to prepare the columns of a table, except ``but``; nothing for a table in a warehouse."""
     if source.in_warehouse:
         return ToPrepare()
     others = [column for column in source.columns if column.name not in but]
@@ -105,9 +105,9 @@ def _note_on_codes(name: str, codes: Mapping[str, int], before: Rules) -> str:
 
 
 def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
-    """Return the columns of texts whose values, in the first rows, are codes of missing values or have a digit.
+    """Return the text columns whose values in the first rows are codes of missing values or have a digit.
 
-    And those of identity numbers of China. They are of no use as numbers.
+    The second result has the columns of Chinese identity numbers, which are useless as numbers.
     """
     if not columns:
         return [], []
@@ -123,7 +123,7 @@ def _with_digits(source: Source, columns: Sequence[Column]) -> tuple[list[Column
     row = _asked(source, checks, "which texts have digits?", first=True)
     identities = [column for column, has in zip(columns, row[2::3], strict=True) if has]
     with_digits = [column for column, *has in zip(columns, row[::3], row[1::3], strict=True) if all(has)]
-    # A name may say a code, or a number that is a name: of a telephone, of a person.
+    # A name may suggest a code, or a number that identifies: of a telephone or of a person.
     kinds = {one: next(iter(kinds_of_name(one.name)), None) for one in with_digits if one not in identities}
     numbers = [one for one, kind in kinds.items() if kind is None or role_of_kind(kind) != "identifying"]
     return [one for one in numbers if kinds[one] not in NO_NUMBERS], identities
@@ -143,7 +143,7 @@ def _parts_of_identity(column: Column) -> str:
 
 
 def _padded_and_coded(source: Source, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
-    """Return the columns of texts with white space at an end of a value, and those with a code of missing values."""
+    """Return the text columns with white space at an end of a value, and those with a code of missing values."""
     if not columns:
         return [], []
     checks: list[exp.Expr] = []
@@ -159,7 +159,7 @@ def _padded_and_coded(source: Source, columns: Sequence[Column]) -> tuple[list[C
 
 
 def _asked(source: Source, values: Sequence[exp.Expr], title: str, *, first: bool = False) -> Sequence[Any]:
-    """Return the answers to aggregates over the rows, or the first of them."""
+    """Return the results of aggregates over the rows, or over the first of them."""
     rows = exp.select("*").from_(source.relation.copy()).limit(_LOOKED_AT).subquery("source")
     return source.engine.row(
         exp.select(*values).from_(rows if first else sql.aliased(source.relation, "source")), title
@@ -171,7 +171,7 @@ def _trimmed(column: Column) -> exp.Expr:
 
 
 def _value(column: Column) -> exp.Expr:
-    """Return a text without white space around it; NULL for one of nothing else."""
+    """Return a text without white space around it; NULL if nothing remains."""
     return exp.Nullif(this=_trimmed(column), expression=sql.literal(""))
 
 
@@ -182,7 +182,7 @@ def _is_code(value: exp.Expr, codes: Sequence[str] = _CODES) -> exp.Expr:
 def _way_to_read(
     source: Source, column: Column, trim: Rules, codes: Sequence[str], notes: list[str]
 ) -> PreparedColumn | None:
-    """Return the one way to read all values of a column of texts, and why."""
+    """Return the only way to read all values of a text column, with the reason."""
     before: Rules = (*trim, f"null:{','.join(codes)}") if codes else trim
     ways = _that_read_all(source, column, before, has_codes=bool(codes))
     if len(ways) > 1:
@@ -201,7 +201,7 @@ def _way_to_read(
 
 
 def _codes_in(source: Source, column: Column) -> dict[str, int]:
-    """Return the codes of missing values that a column has, with their rows, in the order of the codes."""
+    """Return the codes of missing values in a column, with their rows, in the order of the codes."""
     known = (*_CODES, *map(str, _NUMBERS))
     value = _trimmed(column)
     query = exp.select(value, sql.count_rows()).from_(sql.aliased(source.relation, "source"))
@@ -211,11 +211,11 @@ def _codes_in(source: Source, column: Column) -> dict[str, int]:
 
 
 def _that_read_all(source: Source, column: Column, before: Rules, *, has_codes: bool) -> list[str]:
-    """Return the ways that read every value of the first rows, then of all rows, and are told by a sign in them."""
+    """Return the ways that read every value of the first rows, then of all rows, and have a sign in the values."""
     tried = [way for way in _READINGS if way != "cast:BIGINT" or has_codes]
     values = {way: _as_read(column, (*before, way)) for way in tried}
     text = values[tried[0]].read[-1][1]
-    # Telephone numbers and postal codes begin with a zero. $20,000 is a price of thousands, and € 1.859 one of petrol.
+    # Telephone numbers and postal codes start with a zero. $20,000 is a price of thousands, and € 1.859 one of petrol.
     patterns = ("^0[0-9]", r"[\p{L}\p{Sc}]", "[0-9],[0-9]", r"[0-9]\.[0-9]", r"\p{Sc}\s*[0-9]{2,3}[,.][0-9]{3}$")
     signs = [exp.LogicalOr(this=_matches(text, pattern)) for pattern in patterns]
     asked = [*map(_all_read, values.values()), *signs]
@@ -245,7 +245,7 @@ def _as_read(column: Column, rules: Rules) -> Value:
 
 
 def _all_read(value: Value) -> exp.Expr:
-    """Return True if a rule reads all values of a column."""
+    """Return the condition that a rule reads all values of a column."""
     *_, (_, before, after) = value.read
     return exp.EQ(this=exp.Count(this=before.copy()), expression=exp.Count(this=after.copy()))
 
@@ -295,9 +295,9 @@ def _codes_of_numbers(source: Source, numbers: Mapping[str, exp.Expr]) -> dict[s
 
 
 def with_dates(source: Source, policy: Policy) -> tuple[Source, Policy]:
-    """Return a prepared table in which texts are dates, and its policy with the rules by which they are.
+    """Read texts as dates in a prepared table, and add the rules for that to its policy.
 
-    A quasi-identifier of texts that are all dates, in one form, is read as dates if it has no rule and no hierarchy:
+    A quasi-identifier of texts that are all dates in one format is read as dates if it has no rule and no hierarchy.
     ``kanon init`` proposes the same.
     """
     quasi = [find_column(name, source.columns) for name in policy.columns.quasi_identifiers]

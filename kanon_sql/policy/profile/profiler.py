@@ -1,4 +1,4 @@
-"""``profile``: what the columns of a table are; and the commented kanon.toml that is written from that."""
+"""``profile``: statistics and roles of the columns of a table, and the commented kanon.toml made from them."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 DEFAULT_ROWS = 500_000
 POLICY_FILE = "kanon.toml"
-_SUFFIXES = frozenset({".csv", ".tsv", ".parquet", ".json", ".xlsx"})  # of files that a release can be written to
-_FEW_MISSING = 0.2  # share of the values, up to which it is worth to add them
+_SUFFIXES = frozenset({".csv", ".tsv", ".parquet", ".json", ".xlsx"})  # files that a release can be written to
+_FEW_MISSING = 0.2  # largest share of values that is worth adding
 _HEX_DIGITS = 8
 _FIGURES = ("distinct", "nulls", "null_share", "distinctness", "separation", "uniques")
 
@@ -66,21 +66,21 @@ def profile(
     prepare: Mapping[str, str | Sequence[str]] | None = None,
     resources: Resources | None = None,
 ) -> Profile:
-    """Return what the columns of a table are: figures, roles, how many rows they single out. Nothing is changed.
+    """Profile a table: statistics, roles and how many rows its columns identify. Nothing is changed.
 
     Args:
         source: as for ``anonymize``.
         table: the table in a database.
-        quasi_identifiers: columns that others could know, whatever the profile says of them.
-        sensitive: columns that must not be learned about a person, whatever the profile says of them.
-        entity: the column that names the person; people are counted and not rows.
-        sample: look at a sample of about so many rows where the table has more; None is 500,000, 0 takes all rows.
-        prepare: rules that come before all else, as for ``anonymize``; other columns are prepared as their values ask
-            for: numbers and dates that are written as texts, codes of missing values.
-        resources: what may be taken of the machine; a connection has settings of its own.
+        quasi_identifiers: columns that others could know, whatever the profile suggests.
+        sensitive: columns that must not be learned about a person, whatever the profile suggests.
+        entity: the column that names the person; the profile then counts people, not rows.
+        sample: use a sample of about this many rows if the table has more; None is 500,000, 0 uses all rows.
+        prepare: rules that come before all else, as for ``anonymize``. Other columns are prepared if their values need
+            it: numbers and dates written as texts, codes of missing values.
+        resources: resource limits; a connection has its own settings.
 
     Raises:
-        UsageError: a column is not there, or the sample is less than nothing.
+        UsageError: a column does not exist, or the sample is negative.
         SourceError: the source cannot be read.
     """
     opened = open_source(source, table, resources=resources)
@@ -93,7 +93,7 @@ def profile(
 
 
 def prepared_for_profile(source: Source, given: Mapping[str, Rules]) -> tuple[Source, ToPrepare]:
-    """Return a table with its columns prepared by rules that are given, and by those that its values ask for."""
+    """Prepare the columns of a table by the given rules, and by those that its values need."""
     said = [column.name for column in find_columns(given, source.columns)]
     found = columns_to_prepare(source, said)
     prepared = (*found.columns, *(PreparedColumn(name, rules, None) for name, rules in given.items()))
@@ -113,7 +113,9 @@ def profile_of(
 ) -> Profile:
     """Return the profile of an open source.
 
-    ``prepared`` says how its columns were, ``left_out`` why some are not published; other arguments as ``profile``.
+    ``prepared`` describes how its columns were prepared, ``left_out`` why some are not published. Other arguments are
+    those
+    of ``profile``.
     """
     if sample is not None and (isinstance(sample, bool) or sample < 0):
         raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
@@ -142,7 +144,7 @@ def proposal_of(
     sensitive: Sequence[str] = (),
     **named: Any,  # noqa: ANN401 - other arguments of profile_of
 ) -> tuple[Source, Profile]:
-    """Return a prepared table, and the profile from which a policy is proposed that meets the rules of standards."""
+    """Return a prepared table, and a profile that proposes a policy that meets the rules of standards."""
     opened, to_prepare = prepared_for_profile(source, given)
     lists: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive}
     found = profile_of(opened, **lists, **named, prepared=to_prepare)
@@ -166,7 +168,7 @@ def _profile(
     engine, columns = source.engine, source.columns
     looked_at, sampled = rows_to_look_at(source, person, most)
     counts = None
-    if sampled:  # counted where the table is: of one in a warehouse, only the sample has moved
+    if sampled:  # counted at the source: of a warehouse table, only the sample was transferred
         title = "rows, NULLs and distinct values of every column"
         (counts,) = source.holder.rows(counts_query(source.relation, columns), title)
         source = source if source.warehouse is None else replace(source, relation=looked_at, warehouse=None)
@@ -196,7 +198,7 @@ def _profile(
         nearly.pop(name, None)
     quasi = [column for column in quasi if proposals[column.name].role == "quasi-identifying"]
     of_entity = first if entity is None else figures[entity.name]
-    members = first.looked_at if entity is None else of_entity.classes - bool(of_entity.nulls)  # NULL counts for none
+    members = first.looked_at if entity is None else of_entity.classes - bool(of_entity.nulls)  # NULL is not a person
     subsets = who_is_alone(engine, looked_at, quasi, entity, members)
     in_words = with_uniqueness(proposals, subsets)
     return Profile(
@@ -231,8 +233,9 @@ def _said_twice(
 ) -> dict[str, str]:
     """Return the quasi-identifiers that determine another one and are determined by it, each with the one to keep.
 
-    Kept is the column whose hierarchy has groups; of two alike the text, which people read, before the code; else the
-    first one.
+    The column whose hierarchy has groups is kept. If both are alike, the text, which people can read, is kept before
+    the
+    code; otherwise the first one.
     """
     worth = {one.name: (rules.get(one.name) != "flat", one.family == "text") for one in quasi_identifiers}
     left: dict[str, str] = {}
@@ -245,7 +248,7 @@ def _said_twice(
 
 
 def rows_to_look_at(source: Source, entity: Column | None, most: int) -> tuple[exp.Table, bool]:
-    """Return the table, or a sample of it where it has more rows than are to be looked at."""
+    """Return the table, or a sample of it if it has more than ``most`` rows."""
     if most == 0:
         return source.relation, False
     counting = sql.select_count(source.relation)
@@ -260,10 +263,11 @@ def rows_to_look_at(source: Source, entity: Column | None, most: int) -> tuple[e
 
 
 def _hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[str, str], dict[str, NearlyFitting]]:
-    """Return by name the rules of columns that have no hierarchy of their own in the database, and what nearly fits.
+    """Return rules for columns without a hierarchy in the database, by name, and hierarchies that nearly fit.
 
-    Each gets the best that is suggested for it and has all of its values: a ready-made one, else one by its type. For
-    the latter the second result names a ready-made one that has 80 % of its values or more.
+    Each column gets the best suggestion that has all of its values: a ready-made hierarchy, or else one by its type. In
+    the
+    latter case, the second result names a ready-made one that has at least 80 % of its values.
     """
     stored = stored_hierarchies(source.engine)
     wanted = [column for column in columns if folded(column.name) not in stored]
@@ -280,7 +284,7 @@ def _hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[st
 
 
 def _by_hash(columns: Sequence[Column], share: float) -> exp.Expr:
-    """Return the condition that about a share of the rows meets: the MD5 hash of these columns is small."""
+    """Return a condition that about a share of the rows meets: the MD5 hash of these columns is small."""
     limit = format(int(share * 16**_HEX_DIGITS), f"0{_HEX_DIGITS}x")
     texts = [sql.cast(sql.column(column.name, "source"), "VARCHAR") for column in columns]
     parts = [exp.Coalesce(this=text, expressions=[sql.literal("")]) for text in texts]
@@ -297,21 +301,21 @@ def write_init(
     k: int,
     replace_existing: bool,
 ) -> Profile:
-    """Write the policy file of a profile: whole, and one that reads back, or not at all.
+    """Write the policy file of a profile atomically, once it reads back.
 
-    ``origin`` is how the file names the table. Return the profile with notes that say what to change in the file.
+    ``origin`` is the table as the file names it. Return the profile with notes on what to change in the file.
     """
     require_free(path, replace=replace_existing)
     require_not_read(path, source.database, source.file)
     seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source))
     text = found.to_toml(k=k, **_destination(source, k, path.parent), where=source.on_command_line, origin=seen)
-    parse_policy(text, path)  # what is written reads back
+    parse_policy(text, path)  # the text must read back
     write_whole(path, text, "The policy")
     return replace(found, notes=notes_of(found, str(path)))
 
 
 def _destination(source: Source, k: int, directory: Path) -> Mapping[str, str]:
-    """Return where a release of a source goes, under a name that is free: a table beside it, or a file of its kind."""
+    """Return a free destination for the release of a source: a table beside it, or a file of the same type."""
     if source.database is not None:
         taken = (row[2] for row in source.engine.rows(sql.statement("catalog/tables"), "names that are taken"))
         return {"into": unused_name(f"{source.name}_k{k}", taken)}

@@ -1,16 +1,16 @@
-"""The role that is proposed for a column, and why.
+"""The proposed role of a column and its reason.
 
-A column is a quasi-identifier only if its name or its values say that others could know them; "everything is a
-quasi-identifier" is never proposed. Columns in which nearly every row has its own value point to one row each and are
-identifying. What neither name nor values speak of is undecided, never insensitive: only a person knows what it is.
+A column is a quasi-identifier only if its name or its values suggest that others could know them; "everything is a
+quasi-identifier" is never proposed. Columns with a distinct value in nearly every row are identifying: each value leads
+to one row. A column is undecided, never insensitive, if neither name nor values suggest a role: only a person knows.
 
-The order in which it is looked at, first come, first served:
+The first rule that applies decides:
 
-1. values that cannot be looked into (nested values, bytes): identifying;
-2. one value in all rows: insensitive, unless it is of a kind that identifies;
-3. values that look like something (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
+1. values that kanon cannot inspect (nested values, bytes): identifying;
+2. one value in all rows: insensitive, unless its kind identifies people;
+3. values with a known pattern (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
 4. the name: the role of its kind, unless type or values contradict;
-5. a value of its own in nearly every row, or long free text: identifying;
+5. a distinct value in nearly every row, or long free text: identifying;
 6. all else: undecided.
 """
 
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.policy.profile.figures import ColumnFigures
 
-_MOST = 0.8  # share of values that makes a column what they look like
-_SOME = 0.3  # share of values that is enough where the name agrees, and for sentences
-_NEARLY_UNIQUE = 0.9  # distinct values by rows
-_MANY = 0.5  # distinct values by rows, from which on numbers of something lead to single rows
-_ENOUGH = 20  # rows from which on distinctness says something
+_MOST = 0.8  # minimum share of values with a pattern that decides a column
+_SOME = 0.3  # minimum share of values that is enough for sentences, or if the name agrees
+_NEARLY_UNIQUE = 0.9  # distinct values divided by rows
+_MANY = 0.5  # distinct values divided by rows; from there, numbers of a thing lead to single rows
+_ENOUGH = 20  # minimum rows for distinctness to be meaningful
 _MANY_ROWS = 100
 _FEW = 20  # distinct values of a column that is a choice, not a number
 _LONG = 40  # characters of a free text
 _MANY_NAMES = 100  # distinct values that are written like names of persons
-_CODES = 15  # distinct codes of states, from which on they are no accident
-_SPREAD, _OLD = 30, 0.3  # of dates of birth: years from first to last, share that is 18 years old or more
+_CODES = 15  # minimum distinct codes of states that cannot be chance
+_SPREAD, _OLD = 30, 0.3  # dates of birth: years from first to last, share that is at least 18 years old
 _SEXES = range(2, 7)
 
-# Kinds whose words are also said of choices ("account: basic"): with a handful of values they are one.
+# Words for these kinds also describe choices ("account: basic"): with few distinct values, the column is a choice.
 _ALSO_CHOICES = frozenset({"account", "device", "vehicle", "url", "username", "notes", "photo"})
 _NEVER_CHOICES = frozenset({"record_id", "person_name", "first_name", "last_name"})
 _FREE_TEXT = "free text may name people"
 
 
 ProposedRole = Role | Literal["undecided"]
-"""A role, or that a person must say which one it is."""
+"""A role, or undecided: a person must name it."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposed role, what the column is taken to be if anything says it, and why, in words without a value."""
+    """A proposed role, the detected kind if there is one, and the reason in words without a value."""
 
     role: ProposedRole
     kind: str | None
@@ -89,7 +89,7 @@ def _constant(figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None
 
 
 def _by_values(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None:
-    """Return what the values look like, where that is enough."""
+    """Return the proposal by the patterns of values, if enough values match."""
     shares = figures.shares
     for kind, pattern in BY_KIND.items():
         needed = _SOME if kind in named else _MOST
@@ -109,7 +109,7 @@ def _by_values(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -
 
 
 def _is_code(kind: str, figures: ColumnFigures) -> bool:
-    """Return True if values are codes of a kind: short ones are found by accident, and need more than to match."""
+    """Return True if values are codes of a kind. Short codes match by chance and need more evidence."""
     share = figures.shares.get(kind, 0)
     if kind == "icd10":
         return share >= _MOST and figures.shares.get("icd10_with_point", 0) >= _SOME
@@ -119,7 +119,7 @@ def _is_code(kind: str, figures: ColumnFigures) -> bool:
 
 
 def _may_be(kind: str, column: Column, named: tuple[str, ...]) -> bool:
-    """Return True if values that look like a kind are of it: whole numbers look like many things."""
+    """Return True if values with the pattern of a kind can be of it. Whole numbers match many patterns."""
     if kind == "phone":
         return not _says_otherwise(named, "phone") and (column.family == "text" or kind in named)
     if kind in {"national_id", "postcode"}:
@@ -128,7 +128,7 @@ def _may_be(kind: str, column: Column, named: tuple[str, ...]) -> bool:
 
 
 def _says_otherwise(named: tuple[str, ...], kind: str) -> bool:
-    """Return True if a name speaks of something else, that is no number of anything."""
+    """Return True if a name suggests another kind that is not a number of a thing."""
     return bool(named) and kind not in named and named[0] != "reference"
 
 
@@ -146,7 +146,7 @@ def _like_births(column: Column, figures: ColumnFigures) -> bool:
 
 
 def _by_name(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None:
-    """Return what the name says, unless type or values contradict."""
+    """Return the proposal by the name, unless type or values contradict."""
     if not named:
         return None
     kind = named[0]
@@ -170,7 +170,7 @@ def _by_name(column: Column, figures: ColumnFigures, named: tuple[str, ...]) -> 
 
 
 def _is_choice(kind: str, figures: ColumnFigures) -> bool:
-    """Return True if a column is a choice between a handful, whatever it is called."""
+    """Return True if a column is a choice among few values, whatever its name is."""
     most = 0 if kind in _NEVER_CHOICES else _FEW if kind in _ALSO_CHOICES else 2
     return figures.rows >= _MANY_ROWS and 1 < figures.distinct <= most
 

@@ -1,8 +1,8 @@
-"""A profile, and the commented kanon.toml that ``kanon init`` makes of it: each column under its proposed role.
+"""A profile, and the commented kanon.toml that ``kanon init`` makes from it: each column under its proposed role.
 
-As it is written, it publishes quasi-identifiers only, and these generalized. Every column that would be published as it
-is stands behind ``# decide:`` until a person takes that away: names and values may mislead the profile, and a column
-that is published by oversight is how people get hurt.
+The file publishes only quasi-identifiers, generalized. Every column that would be published unchanged is behind
+``# decide:`` until a person deletes that. Names and values can mislead the profile, and a column published by oversight
+harms people.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SMALL_CLASSES = (
 
 @dataclass(frozen=True)
 class NearlyFitting:
-    """A ready-made hierarchy that has most of the distinct values of a column, but not all."""
+    """A ready-made hierarchy that has most, but not all, distinct values of a column."""
 
     rule: str
     missing: int
@@ -81,17 +81,17 @@ class NearlyFitting:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """One column: its figures, and the role that is proposed for it.
+    """Statistics and proposed role of one column.
 
     Attributes:
         distinct: distinct values in the table, without NULL.
-        distinctness: distinct values by rows that have a value.
-        separation: the share of pairs of rows that differ in it; None if there is no pair.
-        uniques: rows that are alone with their value, of those that were looked at.
-        kind: a kind of ``kanon_sql.hierarchy.vocabulary``; None if nothing says one.
-        role: the proposed or named role; ``undecided`` if neither name nor values say one.
-        named: whether a person named the role.
-        hints: what to do about it before it is published.
+        distinctness: distinct values divided by rows that have a value.
+        separation: the share of pairs of rows that differ in the column; None if there is no pair.
+        uniques: profiled rows whose value no other row has.
+        kind: a kind of ``kanon_sql.hierarchy.vocabulary``; None if neither name nor values suggest one.
+        role: the proposed or named role; ``undecided`` if neither name nor values suggest one.
+        named: True if a person named the role.
+        hints: suggestions for the column before it is published.
     """
 
     name: str
@@ -110,7 +110,7 @@ class ColumnProfile:
 
     @property
     def awaits_decision(self) -> bool:
-        """Whether it would be published as it is, and no person said so: ``kanon init`` does not publish it."""
+        """True if it would be published unchanged and no person confirmed that: ``kanon init`` does not publish it."""
         return self.role in {"sensitive", "insensitive", "undecided"} and not self.named
 
 
@@ -125,7 +125,7 @@ class PreparedColumn:
 
 @dataclass(frozen=True)
 class ToPrepare:
-    """What was found of a table: columns to prepare, and notes about those that a person has to decide about."""
+    """Columns to prepare, and notes on columns that need a person's decision."""
 
     columns: tuple[PreparedColumn, ...] = ()
     notes: tuple[str, ...] = ()
@@ -133,13 +133,13 @@ class ToPrepare:
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome of a policy on a sample of the rows of its table; nothing was published.
+    """The result of a policy on a sample of the rows of its table. Nothing was published.
 
     Attributes:
-        rows: of the sample, or of the table if it has as few.
-        losses: by algorithm, the loss of its best release, 0 to 1.
-        without: by quasi-identifier, the loss of the others with it, and if it is left out.
-        refused: why there is no release; None if there is one.
+        rows: rows of the sample, or of the table if it is no larger.
+        losses: by algorithm, the loss of its best release, from 0 to 1.
+        without: by quasi-identifier, the loss of the others with it, and without it.
+        refused: the reason why there is no release; None if there is one.
     """
 
     rows: int
@@ -149,28 +149,28 @@ class Trial:
     refused: str | None = None
 
     def lost_less_without(self, name: str) -> str:
-        """Return what leaving a quasi-identifier out saves, as a comment; nothing if it saves little."""
+        """Return the saving from leaving out a quasi-identifier, as a comment; nothing if it is small."""
         before, after = self.without.get(name, (1.0, 1.0))
         return f"; without it, the others lose {after:.2f}, not {before:.2f}" if after < before - WORTH_SAYING else ""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What the columns of a table are, and how many rows they single out.
+    """Statistics and roles of the columns of a table, and how many rows they identify.
 
     Attributes:
-        rows_looked_at: rows that figures on uniqueness, separation and patterns are of.
-        sampled: whether these are a sample, on which more are unique than in the table.
+        rows_looked_at: rows that figures on uniqueness, separation and patterns describe.
+        sampled: True if these rows are a sample, in which more are unique than in the table.
         entity: the column that names the person, named or proposed; people are counted by it.
-        members: rows or people that were looked at.
-        subsets: classes by the quasi-identifiers, by every pair and triple of them; None if there are none.
-        hierarchies: for each quasi-identifier without a hierarchy in the database a rule, as ``kanon init`` writes it;
-            none for a table without rows, of whose values nothing is known.
-        nearly_fitting: for those that get a rule by their types, the ready-made hierarchy that has most of the values.
+        members: rows or people that were profiled.
+        subsets: classes by the quasi-identifiers, and by every pair and triple of them; None if there are none.
+        hierarchies: a rule for each quasi-identifier without a hierarchy in the database, as ``kanon init`` writes it;
+            empty for a table without rows, whose values are unknown.
+        nearly_fitting: for columns that get a rule by their types, the ready-made hierarchy with most of the values.
         prepared: the columns that are prepared before figures and roles.
-        standards: whose rules the roles take into account.
-        undecided: of columns that can be read in two ways, what a person has to decide.
-        trial: the outcome of its policy on some rows; None if it was not tried.
+        standards: standards whose rules the roles take into account.
+        undecided: questions about columns that can be read in two ways.
+        trial: the result of the policy on some rows; None if it was not tried.
     """
 
     table: str
@@ -193,12 +193,12 @@ class Profile:
     trial: Trial | None = None
 
     def of_role(self, role: ProposedRole) -> tuple[str, ...]:
-        """Return the names of the columns of a role, in the order of the table."""
+        """Return the names of the columns of a role, in table order."""
         return tuple(column.name for column in self.columns if column.role == role)
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:
-        """The columns that could tell, together, who a row is about."""
+        """The columns that could identify the person of a row together."""
         return self.of_role("quasi-identifying")
 
     @property
@@ -208,16 +208,16 @@ class Profile:
 
     @property
     def awaiting_decision(self) -> tuple[str, ...]:
-        """The columns that would be published as they are, and that ``kanon init`` leaves to a person."""
+        """The columns that would be published unchanged, and that ``kanon init`` leaves to a person."""
         return tuple(column.name for column in self.columns if column.awaits_decision)
 
     def worst(self, size: int) -> tuple[SubsetRisk, ...]:
-        """Return the classes by so many quasi-identifiers, those first that single out most."""
+        """Return the classes by subsets of ``size`` quasi-identifiers, those with the most unique rows first."""
         found = () if self.subsets is None else self.subsets.found
         return tuple(subset for subset in found if len(subset.columns) == size)
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as plain values: what ``--format json`` prints."""
+        """Return the figures as plain values: the output of ``--format json``."""
         plain = asdict(self)
         if self.subsets is not None:
             for subset in plain["subsets"]["found"]:
@@ -237,10 +237,10 @@ class Profile:
 
         Args:
             k: the smallest class; by default 5.
-            into: the name of a table for the release.
-            out: the name of a file for the release.
-            where: how the table is named in commands that are shown: its file, or a database and a table.
-            origin: the table, as the file names it; without it, commands have to.
+            into: name of a table for the release.
+            out: name of a file for the release.
+            where: the table in the commands shown: its file, or a database and a table.
+            origin: the table that the file names; if None, commands have to name it.
         """
         parts = [
             FIRST_LINE,
@@ -292,7 +292,7 @@ def column_lines(profile: Profile, *, alone: bool = True) -> Iterable[str]:
 
 
 def _array(setting: str, columns: list[ColumnProfile], trial: Trial | None) -> Iterable[str]:
-    """Yield an array of names, one on a line with the reason as a comment, and what leaving it out saves."""
+    """Yield an array of names, one per line with its reason and the saving from leaving it out as a comment."""
     if not columns:
         yield f"{setting} = []\n"
         return
@@ -308,7 +308,7 @@ def _array(setting: str, columns: list[ColumnProfile], trial: Trial | None) -> I
 
 
 def hierarchy_lines(profile: Profile, where: Sequence[str], section: str = "") -> Iterable[str]:
-    """Yield a line for each quasi-identifier; in a table of its own where a column is called like a setting."""
+    """Yield a line for each quasi-identifier; in a separate table if a column has the name of a setting."""
     rules = profile.hierarchies
     apart = ".columns" if {"directory", "columns"} & set(rules) else ""
     yield f"\n[{section}hierarchies{apart}]\n"
@@ -331,7 +331,7 @@ def hierarchy_lines(profile: Profile, where: Sequence[str], section: str = "") -
 
 
 def _in_words(rule: str) -> str:
-    """Return what a rule makes of a value, level by level."""
+    """Describe the result of a rule for a value, level by level."""
     if rule.startswith(READY):
         ready = ready_made(rule.removeprefix(READY))
         return f"{ready.title}: {ready.levels}"
@@ -339,9 +339,9 @@ def _in_words(rule: str) -> str:
 
 
 def _models(profile: Profile) -> Iterable[str]:
-    """Yield standards and what can be asked for sensitive columns.
+    """Yield standards and possible models for sensitive columns.
 
-    The latter is a comment, unless a standard asks for it and a person named the columns.
+    The models are comments, unless a standard requires them and a person named the columns.
     """
     if profile.standards:
         yield "# kanon check and kanon report look at the rules of these, one by one.\n"
@@ -375,14 +375,14 @@ def section_lines(section: str, values: Mapping[str, Any], declared: Mapping[str
 
 
 def search_lines() -> Iterable[str]:
-    from kanon_sql.policy.tables import OF_TABLES  # here, as each run of kanon anonymize imports this module
+    from kanon_sql.policy.tables import OF_TABLES  # here, because each run of kanon anonymize imports this module
 
     written = {name: one.default for name, one in OF_TABLES.items() if one.section == "search" and one.is_written}
     return section_lines("search", {**written, "time_limit": _SECONDS}, OF_TABLES)
 
 
 def _algorithm(profile: Profile) -> Iterable[str]:
-    """Yield the algorithm that lost least in the trial, and the losses of those that were tried."""
+    """Yield the algorithm with the least loss in the trial, and the losses of all algorithms tried."""
     trial = profile.trial
     is_better = trial is not None and min(trial.losses, key=trial.losses.__getitem__, default="") == "local"
     against = None
@@ -435,5 +435,5 @@ def toml_key(text: str) -> str:
 
 
 def comment_text(text: str) -> str:
-    """Return a text that stays a comment: on one line, without characters that TOML has no place for."""
+    """Return a text that stays a comment: on one line, without characters that TOML does not allow."""
     return "".join(character if character.isprintable() else "?" for character in text)

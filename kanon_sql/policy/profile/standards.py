@@ -1,4 +1,4 @@
-"""What a proposed policy leaves out, and publishes instead, so that a release meets the rules of standards."""
+"""Columns that a proposed policy leaves out or replaces to meet the rules of standards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DATES = frozenset({"date", "timestamp"})
 
 @dataclass
 class ColumnChanges:
-    """What standards change of a proposal: new columns; by name, why one is left out, and what is published instead."""
+    """Changes to a proposal by standards: new columns; by name, the reason to leave one out, and its replacement."""
 
     new: list[PreparedColumn] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class ColumnChanges:
 
 
 def changes_for(source: Source, profile: Profile, standards: Iterable[Standard]) -> ColumnChanges:
-    """Return what the rules of standards change. A column with a named role is left out only if it is replaced."""
+    """Return the changes that the rules of standards require. A column with a named role is only ever replaced."""
     changes = ColumnChanges()
     kinds = {column.name: {column.kind, *kinds_of_name(column.name)[:1]} for column in profile.columns}
     columns = {column.name: column for column in source.columns}
@@ -60,7 +60,7 @@ def changes_for(source: Source, profile: Profile, standards: Iterable[Standard])
 
 
 def smallest_class_for(k: int | None, standards: Iterable[str]) -> int:
-    """Return the smallest class of a proposal; raise a UsageError if a standard asks for a larger one."""
+    """Return the smallest class of a proposal. Raises a UsageError if a standard requires a larger one."""
     asked = {name: standard_named(name).k for name in standards}
     most = max(asked, key=lambda name: asked[name], default=None)
     least = 1 if most is None else asked[most]
@@ -70,14 +70,14 @@ def smallest_class_for(k: int | None, standards: Iterable[str]) -> int:
 
 
 def _is_against(rule: StandardRule, found: ColumnProfile, kinds: set[str | None], column: Column) -> bool:
-    """Return True if a column that would be published, or may be, is against a rule as it is."""
+    """Return True if a column that would be published, or may be, violates a rule."""
     if found.role == "identifying":
         return False
     words, is_of = set(parts_of_name(found.name)), bool(kinds.intersection(rule.kinds))
     if rule.check == "gone":
-        is_of = bool(kinds.intersection(rule.kinds) - {"reference"})  # which many rows may share
+        is_of = bool(kinds.intersection(rule.kinds) - {"reference"})  # many rows may share a reference
         return (is_of or bool(words.intersection(rule.words))) and not words.intersection(rule.not_words)
-    if rule.check == "dates":  # numbers may be years, or days since something
+    if rule.check == "dates":  # numbers may be years, or days since a date
         is_part = column.family == "integer" and bool(words & PARTS_OF_YEARS)
         return column.family in _DATES or is_part or (is_of and column.family == "text")
     return is_of and rule.check in {"zip", "ages"}
@@ -90,7 +90,7 @@ def _replacement(
     new: Sequence[str],
     reason: str,
 ) -> PreparedColumn | None:
-    """Return the column that is published instead of another one; None if there is none."""
+    """Return the column that is published in place of another one; None if there is none."""
     name = column.name
     elsewhere = {kind for one in replacements for kind in one.kinds}
     others = {kind for other, found in kinds.items() if other != name for kind in found}

@@ -1,11 +1,11 @@
 """``init_tables_policy``: a commented kanon.toml for a whole database, from its profile and those of its tables.
 
-1. The table of people: no two rows of it are of one person. Where there are several, the one that most others lead to.
-2. The way from a row to its person: a column that has the person, or a reference to a row of another table.
-3. The roles of columns, as for one table. A column that refers to a person or an event in another way than the one that
-   was taken is left out: as it is, it would name a row whose key becomes a pseudonym.
-4. Tables without a way to a person wait for a decision, and so do those whose people may be others: where the numbers
-   of patients and of employees were taken for the same people, k would be of neither. The file cannot be used before.
+1. The table of people: no two rows belong to one person. If there are several, take the one that most others lead to.
+2. The path from a row to its person: a column that has the person, or a reference to a row of another table.
+3. The roles of columns, as for one table. A column that refers to a person or an event by another path is left out:
+   unchanged, it would name a row whose key becomes a pseudonym.
+4. Tables without a path to a person wait for a decision, and so do those that may be about other people: if numbers of
+   patients and of employees counted as the same people, k would hold for neither. Until then the file is not usable.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class TableProposal:
     """The proposal for one of the tables.
 
     Attributes:
-        rows: what they are; ``undecided`` if no way to a person was found, or one that may be to other people.
-        person: the column that names the person, or how a row reaches the one that has it.
-        key: the column that others go through.
-        profile: its columns with their roles, without those that become pseudonyms; None if there is no way.
-        notes: the evidence for the way and the roles, and columns to check.
+        rows: kind of rows; ``undecided`` if no path to a person was found, or only one that may lead to other people.
+        person: the column that names the person, or the link to a row that has it.
+        key: the column that links from other tables use.
+        profile: its columns with their roles, without those that become pseudonyms; None if there is no path.
+        notes: the evidence for the path and the roles, and columns to check.
     """
 
     table: TableProfile
@@ -86,7 +86,7 @@ class TableProposal:
 
     @property
     def awaiting_decision(self) -> tuple[str, ...]:
-        """The columns that would be published as they are, and need a decision."""
+        """The columns that would be published unchanged and need a decision."""
         return () if self.profile is None else self.profile.awaiting_decision
 
     def summary(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class TablesProposal:
         return replace(self, tables=tuple(tables))
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return plain values: the output of ``--format json``."""
         return {
             "source": self.source,
             "tables": [one.summary() for one in self.tables],
@@ -144,19 +144,19 @@ def init_tables_policy(
     sample: int | None = None,
     resources: Resources | None = None,
 ) -> TablesProposal:
-    """Write a commented policy file for all tables of a database; return its proposal.
+    """Write a commented policy file for all tables of a database, and return its proposal.
 
     Args:
         source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database.
         out: the file.
-        replace: whether a file of that name is replaced.
-        k: the smallest class that is written into it.
+        replace: replace an existing file of that name.
+        k: the smallest class to write into it.
         sample: as for ``profile``, of each table.
-        resources: limits of the machine; a connection has settings of its own.
+        resources: resource limits; a connection has its own settings.
 
     Raises:
-        UsageError: the file is there already, the source is no such database, or its tables have no way to a person
-            that a policy can have.
+        UsageError: the file exists, the source is not such a database, or its tables have no path to a person that a
+            policy can express.
         SourceError: the source cannot be read, or the file cannot be written.
     """
     require_free(Path(out), replace=replace)
@@ -167,7 +167,7 @@ def init_tables_policy(
 
 
 def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> TablesProposal:
-    """Return what is proposed for the tables of an open database."""
+    """Return the proposal for the tables of an open database."""
     profile = profile_of_tables(database)
     ways = _Ways(profile)
     tables = {database.name(table): table for table in database.tables}
@@ -187,7 +187,7 @@ def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> Tabl
 
 
 class _Ways:
-    """The one way from the rows of each table to their people that a policy can have."""
+    """The one path from the rows of each table to their people that a policy can express."""
 
     def __init__(self, profile: DatabaseProfile) -> None:
         self.references = profile.references
@@ -206,14 +206,14 @@ class _Ways:
         self.person = None if self.people is None else self._column_of(self.people)
 
     def _end(self, table: TableProfile) -> tuple[str | None, str | None]:
-        """Return the table that a way leads to, and the column that it goes in by."""
+        """Return the table that a path leads to, and the column by which it enters."""
         if table.way:
             return table.way[-1].to_table, table.way[-1].to_columns[0]
         to_people = self.reference(table.name, table.person)
         return (None, None) if to_people is None else (to_people.to_table, to_people.to_columns[0])
 
     def reference(self, table: str, column: str | None) -> TableReference | None:
-        """Return the reference that a column of a table is, to the table of people before all others."""
+        """Return the reference of a column of a table, preferring one to the table of people."""
         found = [one for one in self.references if one.table == table and one.columns == (column,)]
         return min(found, key=lambda one: not self.tables[one.to_table].one_each, default=None)
 
@@ -230,7 +230,7 @@ class _Ways:
         return next(iter(by_column), people.person)
 
     def step(self, table: TableProfile) -> tuple[str | Through | None, str]:
-        """Return the column of a table that names the person, or its way; and the key of the table it goes through."""
+        """Return the column of a table that names the person, or its link; and the key of the linked table."""
         if table is self.people:
             return self.person, ""
         if not table.way:
@@ -245,7 +245,7 @@ class _Ways:
         return Through(column, to.name), key
 
     def keys(self) -> dict[str, str]:
-        """Return, by table, the one key that others go through."""
+        """Return, by table, the one key that others use."""
         found: dict[str, tuple[str, str]] = {}
         for table in self.tables.values():
             person, key = self.step(table)
@@ -260,9 +260,9 @@ class _Ways:
         return {table: key for table, (_, key) in found.items()}
 
     def other_people(self, table: TableProfile) -> str | None:
-        """Return the column that names people if the one that a table leads to may name other people.
+        """Return the column that names people if the column that a table leads to may name other people.
 
-        Columns name the same people if one refers to the other, or is called after it.
+        Columns name the same people if one refers to the other or is named after it.
         """
         columns = [folded(one.person) for one in self.tables.values() if one.person is not None]
         end = self.tables[table.way[-1].to_table] if table.way else table
@@ -275,7 +275,7 @@ class _Ways:
 
 
 def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
-    """Return the way from the rows of a table to their people, with its figures as notes."""
+    """Return the path from the rows of a table to their people, with its figures as notes."""
     person, _ = ways.step(table)
     is_people = table is ways.people
     column = person.column if isinstance(person, Through) else person
@@ -312,7 +312,7 @@ def _of_people(table: TableProfile, ways: _Ways) -> TableProposal:
 
 
 def _with_roles(one: TableProposal, source: Source, ways: _Ways, sample: int | None) -> TableProposal:
-    """Return a proposal with the roles of its columns, but those that become pseudonyms."""
+    """Return a proposal with the roles of its columns, except those that become pseudonyms."""
     column = one.person.column if isinstance(one.person, Through) else one.person
     left_out = {
         name: "it is a key, and names a row" for key in one.table.keys if len(key.columns) == 1 for name in key.columns
@@ -344,16 +344,16 @@ def write_tables_proposal(
     k: int,
     replace_existing: bool,
 ) -> bool:
-    """Write the policy file of a proposal, which can be read once its tables are decided, whole or not at all.
+    """Write the policy file of a proposal atomically. It can be read once its tables are decided.
 
-    Return whether it names ``source``, from which the database was opened.
+    Return True if it names ``source``, from which the database was opened.
     """
     require_free(path, replace=replace_existing)
     require_not_read(path, source)
     origin = origin_of(source, None, database.source(database.tables[0]))
     seen = None if origin is None else replace(origin, source=seen_from(path.parent, origin.source), table=None)
     schema = unused_name("released", {own for own, _ in database.relations()})
-    if found.has_quasi_identifiers:  # what is written reads back, when it is decided
+    if found.has_quasi_identifiers:  # the text reads back once it is decided
         parse_tables_policy(policy_of_tables(found.decided(), k=k, schema=schema, origin=seen), path)
     write_whole(path, policy_of_tables(found, k=k, schema=schema, origin=seen), "The policy")
     return origin is not None

@@ -1,4 +1,4 @@
-"""What a profile says in sentences: what to do about a column, how unique columns make people, further notes."""
+"""The sentences of a profile: hints on columns, how unique columns make people, and further notes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.result import Profile
     from kanon_sql.risks.estimators.subsets import Subsets
 
-_WORTH_SAYING = 0.01  # share that a column singles out with others
+_WORTH_SAYING = 0.01  # share that a column identifies together with others
 _LISTED = 5
 _TRIPLES = 3
 _BIRTH = {"birth_date", "birth_year"}
-_AS_IT_IS = {"insensitive", "undecided"}  # roles of what is left alone, if a person has it published
+_AS_IT_IS = {"insensitive", "undecided"}  # roles of columns that are published unchanged if a person confirms
 
 
 def with_uniqueness(proposals: Mapping[str, Proposal], subsets: Subsets | None) -> dict[str, Proposal]:
-    """Return the proposals; those of quasi-identifiers say how many they single out, alone or with others."""
+    """Add to the proposals of quasi-identifiers how many rows they identify, alone or with others."""
     worded = dict(proposals)
     shares = {subset.columns: subset.share_unique or 0.0 for subset in (subsets.found if subsets else ())}
     for name, proposal in proposals.items():
         about = [subset for subset in (subsets.found if subsets else ()) if name in subset.columns]
         if proposal.role != "quasi-identifying" or not about:
             continue
-        # Where the column matters most: what it adds to a pair that is unique already is nothing.
+        # Take the subset where the column matters most: it adds nothing to a pair that is unique already.
         worst = max(about, key=lambda subset: shares[subset.columns] - _without(name, subset.columns, shares))
         share = shares[worst.columns]
         if share >= _WORTH_SAYING:
@@ -51,7 +51,7 @@ def _without(name: str, columns: tuple[str, ...], shares: Mapping[tuple[str, ...
 
 
 def notes_of(profile: Profile, policy: str | None = None) -> tuple[str, ...]:
-    """Return notes beside the roles; with a ``policy`` file they name settings of it, not options."""
+    """Return notes in addition to the roles. With a ``policy`` file they name its settings, not options."""
     return tuple(_notes(profile, policy))
 
 
@@ -90,7 +90,7 @@ def _notes(profile: Profile, policy: str | None) -> Iterable[str]:
 
 
 def _told(profile: Profile) -> Iterable[str]:
-    """Yield which columns give others away: first those that are published as they are."""
+    """Yield columns that reveal others, starting with those that are published unchanged."""
     columns = {column.name: column for column in profile.columns}
     for found in profile.dependencies:
         one, other = columns[found.column], columns[found.told]
@@ -117,11 +117,11 @@ def _listed(names: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
-_ENOUGH = 20  # rows from which on it says something that a value is there once
-_ONCE = 0.9  # share of the values that are there once
+_ENOUGH = 20  # minimum rows for single values to be meaningful
+_ONCE = 0.9  # share of the values that occur once
 _OF_ROWS = 0.5  # share of the rows that have such a value
-_MOST = 0.8  # share of values that are dates or numbers, from which on the others are taken for mistakes
-_FEWEST = 10  # values from which on that can be said: "5 and more" beside 1, 2, 3 and 4 is no mistake
+_MOST = 0.8  # share of values that are dates or numbers; from there, the others count as mistakes
+_FEWEST = 10  # minimum values for that: "5 and more" beside 1, 2, 3 and 4 is not a mistake
 NO_NUMBERS = frozenset({"postcode", "icd10", "medication", "procedure", "reference", "department"})  # codes and names
 
 
@@ -135,7 +135,7 @@ def hints_for(figures: ColumnFigures, proposal: Proposal, column: Column) -> tup
 
 
 def without_rules(hint: str) -> str:
-    """Return a hint without the rules by which a column could be published, for a policy that has none."""
+    """Return a hint without the rules that could publish a column, for a policy that has none."""
     return re.sub(r"Publish it by a rule \(--publish: [^)]*\), m", "M", hint)
 
 
