@@ -1,4 +1,4 @@
-"""A release: the recoding that a search found, what it costs, and the ways to publish it."""
+"""A release: the recoding that a search found, its cost, and the methods that publish it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Looked = TypeVar("Looked")
 
 
 def with_seed(policy: AnyPolicy) -> AnyPolicy:
-    """Return a policy with a seed: its own, or one that is drawn for this release."""
+    """Return a policy with a seed: its own, or a random one for this release."""
     return policy if policy.seed is not None else dataclasses.replace(policy, seed=secrets.randbits(31))
 
 
@@ -65,11 +65,11 @@ class Made(Closing, Generic[AnyPolicy]):
     policy: AnyPolicy
     key: Key = field(repr=False)  # of pseudonyms
     progress: Listener = field(default=silent, repr=False)
-    begun: float = field(default_factory=time.monotonic, repr=False)  # when its time limit began
+    begun: float = field(default_factory=time.monotonic, repr=False)  # the start of its time limit
     seconds: dict[str, float] = field(default_factory=dict)  # by step
 
     def take(self, steps: Sequence[TimedStep[Self]]) -> None:
-        """Take further steps."""
+        """Run further steps."""
         take_steps(steps, self, self.seconds, self.progress)
 
 
@@ -77,9 +77,9 @@ class Made(Closing, Generic[AnyPolicy]):
 class Release(Made[Policy]):
     """The best recoding that was found for a table, ready to be published.
 
-    Nothing is published yet: ``to_table``, ``to_view``, ``to_file`` and the data frames each make the release again,
-    verify it on its own rows and only then hand it over. A release holds its source open until ``close``, or the end
-    of a ``with`` block.
+    Nothing is published yet. ``to_table``, ``to_view``, ``to_file`` and the methods for data frames each make the
+    release again, verify it on its own rows, and then return it. A release holds its source open until ``close`` or the
+    end of a ``with`` block.
     """
 
     prepared: Prepared
@@ -87,97 +87,97 @@ class Release(Made[Policy]):
     publication: Publication = field(init=False)
     measures: dict[str, float | None] = field(init=False)
     counts: ClassCounts = field(init=False)
-    losses: tuple[float, ...] = field(init=False)  # of each quasi-identifier alone
-    spent: float = 0.0  # seconds of the time limit that are over
-    keeps_source: bool = True  # whether the source is closed with the release; that of a ``PreparedTable`` is not
+    losses: tuple[float, ...] = field(init=False)  # of each quasi-identifier
+    spent: float = 0.0  # used seconds of the time limit
+    keeps_source: bool = True  # False for the source of a ``PreparedTable``, which stays open
 
-    # What came out
+    # Results
 
     @property
     def levels(self) -> dict[str, int] | None:
-        """The level of each quasi-identifier, 0 being the original value; None if a column has several."""
+        """The level of each quasi-identifier, 0 for original values; None if a column has several levels."""
         return self.publication.recoding.levels(self.publication.hierarchies)
 
     @property
     def steps(self) -> list[dict[str, Any]] | None:
-        """The steps of a local recoding, each with the levels of its node and the rows it publishes; else None."""
+        """The steps of a local recoding, each with the levels of its node and the number of rows it publishes."""
         return self.publication.recoding.described_steps(self.publication.hierarchies, self.result.published)
 
     @property
     def cutting(self) -> dict[str, Any] | None:
-        """How Mondrian cut the table, in how many rounds, and how the parts are written; None for other algorithms."""
+        """How Mondrian cut the table, the number of rounds, and how parts are written; None for other algorithms."""
         return self.publication.recoding.described_cutting(self.publication.hierarchies)
 
     @property
     def path_share(self) -> float | None:
-        """The share of the search that SPOLG spent on choosing its path, 0 to 1; None for other algorithms."""
+        """The share of the search time that SPOLG used to choose its path, 0 to 1; None for other algorithms."""
         spent = self.result.path_seconds
         return None if spent is None else spent / self.seconds["search"]
 
     @property
     def rows_in(self) -> int:
-        """Rows of the table."""
+        """Number of rows of the table."""
         return self.prepared.frequency.rows
 
     @property
     def rows_suppressed(self) -> int:
-        """Rows that are left out because their class is too small."""
+        """Number of rows that are suppressed because their class is too small."""
         return self.counts.suppressed
 
     @property
     def rows_out(self) -> int:
-        """Rows that are published."""
+        """Number of rows that are published."""
         return self.counts.rows
 
     @property
     def classes(self) -> int:
-        """Equivalence classes that are published."""
+        """Number of equivalence classes that are published."""
         return self.counts.published
 
     @property
     def loss(self) -> float:
-        """The share of other values that a cell could have, as a mean over all cells: 0 to 1."""
+        """The share of other values that a cell could have, averaged over all cells: 0 to 1."""
         return self.measures["loss"] or 0.0
 
     @property
     def bound(self) -> float | None:
-        """What ``policy.measure`` says that no release of this kind can beat, as far as is proven; None if nothing is.
+        """The proven limit of ``policy.measure`` that no release of this kind can beat; None if nothing is proven.
 
-        It is the value of this release when that is proven optimal. Of ``local`` and ``spolg``, of which ``prove`` has
-        it proven, any recoding by labels of these hierarchies is of this kind: ranges and sets, as ``mondrian`` writes
-        them by default, can lose less.
+        If this release is proven optimal, the limit is its own value. For ``local``, and for ``spolg`` with
+        ``prove``, "this kind" is any recoding by labels of these hierarchies. Ranges and sets, which ``mondrian`` writes
+        by default, can lose less.
         """
         bound = self.result.bound
         return None if bound is None else self.prepared.objective(self.policy).value(bound)
 
     @property
     def value(self) -> float | None:
-        """What ``policy.measure`` says of this release; None for an average over no classes."""
+        """The value of ``policy.measure`` for this release; None for an average over no classes."""
         return self.measures[self.policy.measure]
 
     @property
     def gap(self) -> float | None:
-        """How much less any release of this kind could cost by ``policy.measure``, as a share of what this one costs.
+        """How much less any release of this kind could cost by ``policy.measure``, as a share of the cost of this one.
 
-        The cost is the measure itself, or 1 minus it where more is better; 0 when proven optimal, None if unknown. Of
-        ``local`` and ``spolg``, any recoding by labels of these hierarchies is of this kind.
+        The cost is the measure itself, or 1 minus it if more is better. The gap is 0 if the release is proven optimal,
+        and None if unknown. For ``local`` and ``spolg``, "this kind" is any recoding by labels of these hierarchies.
         """
         return self.result.gap_above(self.prepared.objective(self.policy).least)
 
     @property
     def optimal(self) -> bool:
-        """Whether it is proven that no release of this kind is better by ``policy.measure``."""
+        """True if it is proven that no release of this kind is better by ``policy.measure``."""
         return self.result.optimal
 
     @property
     def labels(self) -> dict[str, int] | None:
-        """How many labels each quasi-identifier has; None of a local recoding."""
+        """The number of labels of each quasi-identifier; None for a local recoding."""
         labels = self.counts.labels
         return None if labels is None else dict(zip(self.publication.quasi_identifiers, labels, strict=True))
 
     @property
     def models_before(self) -> tuple[ModelResult, ...]:
-        """What the search measured of each model in the worst class."""
+        """The value of each model in its worst class, as measured by the search."""
         return tuple(
             ModelResult(one.name, one.required, measured, holds=True, letter=one.letter, sensitive=one.sensitive)
             for one, measured in zip(self.publication.models, self.counts.worst, strict=True)
@@ -185,9 +185,9 @@ class Release(Made[Policy]):
 
     @property
     def emptied(self) -> list[str]:
-        """The quasi-identifiers of which more than half of the published rows have the root; none of a cut table.
+        """The quasi-identifiers that are the root in more than half of the published rows; empty for a cut table.
 
-        A column of weight 0 is not one of them: any generalization of it is as good.
+        Columns of weight 0 are not listed, because any generalization of them is equally good.
         """
         weights = self.prepared.weights(self.policy)
         nodes, published = self.publication.recoding.nodes, self.result.published or (self.rows_out,)
@@ -203,7 +203,7 @@ class Release(Made[Policy]):
         ]
 
     def remedies(self) -> tuple[Remedy, ...]:
-        """Return up to three options with which less would be lost, each tried; none if little is lost.
+        """Return up to three options that lose less, each tried; none if the loss is small.
 
         See ``kanon_sql.release.remedies``.
         """
@@ -221,19 +221,19 @@ class Release(Made[Policy]):
         ignore_ledger: bool = False,
         lock: str | os.PathLike[str] | None = None,
     ) -> Published:
-        """Make the release a table in the database of its source.
+        """Write the release as a table to the database of its source.
 
         Args:
             name: of the table.
-            replace: whether something of that name may be replaced.
-            ignore_ledger: whether to publish it whatever earlier releases there are; it is remembered all the same.
-            lock: the file to write that new rows need to be appended to the table (see ``apply``).
+            replace: whether to replace an existing table or view of that name.
+            ignore_ledger: whether to publish regardless of earlier releases; the ledger remembers the release anyway.
+            lock: the path of the lock to write. New rows need it to be appended to the table (see ``apply``).
 
         Raises:
-            UsageError: the source is in no database, or the name is taken.
-            UnsuitableError: new rows could not be published as these are, so that there is no lock.
-            VerificationError: the output is not what it should be; it was taken back.
-            JointReleaseError: it says too much beside an earlier release of the table; it was taken back.
+            UsageError: the source is not in a database, or the name is taken.
+            UnsuitableError: new rows could not be published with the same rules, so no lock is possible.
+            VerificationError: the output failed verification and was removed.
+            JointReleaseError: the release reveals too much together with an earlier release, and was removed.
         """
         path = None if lock is None else Path(lock)
         return self.publish(Destination(into=name, replace=replace, lock=path), ignore_ledger=ignore_ledger)
@@ -241,9 +241,9 @@ class Release(Made[Policy]):
     def to_view(
         self, name: str, *, replace: bool = False, ignore_ledger: bool = False, materialized: bool = False
     ) -> Published:
-        """Make the release a view over its source; convenient, but the raw table stays behind it (see the docs).
+        """Make the release a view over its source. Convenient, but the raw table stays behind it (see the docs).
 
-        One that is ``materialized`` (PostgreSQL) keeps its rows until it is refreshed. All else is as for ``to_table``.
+        A ``materialized`` view (PostgreSQL) keeps its rows until it is refreshed. All else is as for ``to_table``.
         """
         kind: Kind = "materialized-view" if materialized else "view"
         return self.publish(Destination(into=name, kind=kind, replace=replace), ignore_ledger=ignore_ledger)
@@ -261,14 +261,14 @@ class Release(Made[Policy]):
     ) -> Published:
         """Write the release to a Parquet, CSV, JSON or Excel file, or to a DuckDB file that holds nothing else.
 
-        The database of a source is opened for writing, to remember the release there; where that cannot be,
-        ``not_remembered`` of what is returned says why.
+        The database of the source is opened for writing, to remember the release there. If that is not possible,
+        ``not_remembered`` of the result gives the reason.
 
-        Settings of CSV files are those of ``Destination``; everything else is as for ``to_table``.
+        Settings of CSV files are those of ``Destination``. All else is as for ``to_table``.
 
         Raises:
-            UsageError: the suffix is not known, or the file exists; or a setting of CSV files for another one; or the
-                encoding lacks characters of the release.
+            UsageError: the suffix is unknown, the file exists, a setting of CSV files was given for another format, or
+                the encoding lacks characters of the release.
             SourceError: the file cannot be written.
         """
         as_csv: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
@@ -282,33 +282,32 @@ class Release(Made[Policy]):
         dry_run: bool = False,
         ignore_ledger: bool = False,
     ) -> Published:
-        """Put the release in the place of its table, and leave no raw value of it in the file (see docs/in-place.md).
+        """Replace the table with the release, and leave no raw value of the table in the file (see docs/in-place.md).
 
-        The release is of no more use afterwards: the rows that it was made from are gone. After an error the file is
-        as it was.
+        The release cannot be used afterwards: the rows that it was made from are gone. After an error the file is
+        unchanged.
 
         Args:
-            backup: a new file, to which the file is copied first, with all raw rows; or False for no copy. One of both
-                must be given.
-            dry_run: whether to make and check everything, and then to leave the file as it is.
+            backup: a new file to copy the file to first, with all raw rows; or False for no copy. Required.
+            dry_run: whether to make and check everything, and then leave the file unchanged.
             ignore_ledger: as for ``to_table``.
 
         Raises:
-            UsageError: the source is no table of a file, or something rests on its rows.
+            UsageError: the source is not a table of a file, or something depends on its rows.
             SourceError: a file cannot be written, or another process has it open.
         """
         where = Destination(in_place=True, backup=decided_backup(backup) or False, dry_run=dry_run)
         return self.publish(where, ignore_ledger=ignore_ledger)
 
     def held_out_to_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> int:
-        """Write the rows that were held out, as they are in the table, to a CSV or Parquet file; return how many.
+        """Write the rows that were held out, unchanged, to a CSV or Parquet file; return their number.
 
-        They are a control group for ``attack``: of people who are not in the release. Keep the file as you keep the
+        They are a control group for ``attack``: people who are not in the release. Protect the file as you protect the
         table.
 
         Raises:
             UsageError: nothing was held out, or the file may not be written.
-            SourceError: it cannot be written.
+            SourceError: the file cannot be written.
         """
         from kanon_sql.release.hold_out import writing_held_out
 
@@ -317,7 +316,7 @@ class Release(Made[Policy]):
             return 0 if source.held_out is None else source.held_out.rows
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, which is imported only here
-        """Return the release as a pandas data frame with an index of its own."""
+        """Return the release as a pandas data frame with a new index."""
         return self._frame("pandas")
 
     def to_polars(self) -> Any:  # noqa: ANN401 - a polars.DataFrame, which may not be installed
@@ -329,14 +328,14 @@ class Release(Made[Policy]):
         return self._frame("arrow")
 
     def to_frame(self) -> Any:  # noqa: ANN401 - the kind of data frame that came in
-        """Return the release as the kind of data frame that was handed in; pandas if none was."""
+        """Return the release as the kind of data frame that was given; pandas if none was given."""
         kind = self.prepared.source.frame_kind or "pandas"
         return self.to_spark() if kind == "spark" else self._frame(kind)
 
     def to_spark(self) -> Any:  # noqa: ANN401 - a DataFrame of pyspark, which may not be installed
-        """Return the release as a data frame of the session of Spark that has its source; else a UsageError.
+        """Return the release as a data frame of the Spark session of its source; a UsageError for other sources.
 
-        Its rows are made once and kept by Spark (as by ``localCheckpoint``): it knows nothing of where they came from.
+        Spark computes its rows once and keeps them, without their lineage (as by ``localCheckpoint``).
         """
         self.prepared.source.require_rows()
         with self._in_time():
@@ -345,18 +344,18 @@ class Release(Made[Policy]):
         return frame
 
     def verify(self) -> Verification:
-        """Make the release in a temporary table, check it there, and drop it; return what was found."""
+        """Make the release in a temporary table, verify it there, and drop the table; return the verification."""
         return self.verified_with(lambda *_: None)[0]
 
     def verified_with(self, look: Callable[[DuckDBEngine, exp.Table], Looked]) -> tuple[Verification, Looked]:
-        """Do what ``verify`` does, and return what ``look`` returns of the verified table, too."""
+        """Verify the release as ``verify`` does; also return the result of ``look`` on the verified table."""
         with self._in_time():
             looked, published = to_frame(self.prepared.source, self.publication, self.expected, look)
         self.seconds.update(published.seconds)
         return published.verification, looked
 
     def publish(self, destination: Destination, *, ignore_ledger: bool = False) -> Published:
-        """Put the release where a destination says; a dry run makes and checks everything, and leaves nothing there."""
+        """Publish the release at a destination. A dry run makes and checks everything, and publishes nothing."""
         if not destination.is_somewhere:
             raise UsageError("Say where the release should go: --into NAME, --out FILE or --in-place.")
         source, publication, lock = self.prepared.source, self.publication, destination.lock
@@ -389,15 +388,15 @@ class Release(Made[Policy]):
                 raise SourceError(f"The release is there, and has no lock. {error}") from None
         return published
 
-    # SQL, and in short
+    # SQL and summaries
 
     def plan(
         self, destination: Destination | None = None, *, stands_alone: bool = False, dialect: str = "duckdb"
     ) -> Plan:
         """Return the statements from source to release: hierarchies, the release, its verification.
 
-        A script that ``stands_alone`` writes out hierarchies that are stored in the database, and what its ``dialect``
-        cannot compute. Without a destination, the statement of the release returns its rows.
+        A script that ``stands_alone`` includes hierarchies that are stored in the database, and results that its
+        ``dialect`` cannot compute. Without a destination, the statement of the release returns its rows.
         """
         from kanon_sql.release.script import release_plan_of
 
@@ -405,10 +404,10 @@ class Release(Made[Policy]):
         return release_plan_of(self.prepared, self.publication, where, stands_alone=stands_alone, dialect=dialect)
 
     def sql(self, dialect: str = "duckdb", destination: Destination | None = None) -> str:
-        """Return the script that makes the release: what is run, as text that can be run again elsewhere.
+        """Return the script that makes the release: the statements that run here, as text to run elsewhere.
 
-        In another dialect than that of the source the script stands alone: the source is expected to be there, and a
-        file is not written. See ``script`` for what it holds.
+        In a dialect other than that of the source, the script stands alone: the source is expected to exist there, and
+        no file is written. See ``script`` for its contents.
         """
         return self.script(dialect, destination).text
 
@@ -420,21 +419,21 @@ class Release(Made[Policy]):
         lookups: str | os.PathLike[str] | None = None,
         replace: bool = False,
     ) -> Script:
-        """Return the script that makes the release, and how many values of the table it holds as they are.
+        """Return the script that makes the release, and how many values of the table it contains unchanged.
 
-        Rules of hierarchies are computed by the script. What it must look up instead (the values of a hierarchy from a
-        file, the texts and the cuts of Mondrian) is written out, as far as it is in published rows; or to files of the
-        directory ``lookups``, which the script loads.
+        The script computes rules of hierarchies. Other values (of hierarchy files, the texts and cuts of Mondrian) must
+        be looked up. The script contains those that occur in published rows, or loads them from files that are written
+        to the directory ``lookups``.
 
         Args:
             dialect: of the script.
-            destination: where the release goes; without one, the statement returns its rows.
+            destination: of the release; without one, the statement returns its rows.
             lookups: the directory.
-            replace: whether files there may be replaced.
+            replace: whether to replace existing files in the directory.
 
         Raises:
-            UsageError: the dialect cannot say it, a file is there, or values that only suppressed rows have would be
-                needed to make the same release.
+            UsageError: the dialect cannot express the release, a file exists, or the script would need values that only
+                suppressed rows have.
             SourceError: a file cannot be written.
         """
         from kanon_sql.release.script import script_of
@@ -442,7 +441,7 @@ class Release(Made[Policy]):
         source, publication = self.prepared.source, self.publication
         source.refuse_held_out("and a script would begin with the table as it is: run it on a table of the rest.")
         own, kind = source.engine.dialect, "table" if destination is None else destination.kind
-        if source.preparation is not None or publication.rules is not None:  # a warehouse has temporary views of them
+        if source.preparation is not None or publication.rules is not None:  # a warehouse has temporary views for these
             source.require(
                 "the script, of prepared columns or publish", "A script of prepared columns or publish rules"
             )
@@ -465,7 +464,7 @@ class Release(Made[Policy]):
         return script_of(plan, dialect, None if lookups is None else Path(lookups), replace_files=replace)
 
     def statements_run(self, dialect: str = "duckdb") -> str:
-        """Return every statement that was run so far, node tests included, each under what it was for."""
+        """Return all statements that ran so far, including node tests, each with its purpose."""
         from kanon_sql.release.script import logged_script, one_line
 
         script = logged_script(self.prepared.source.engine.statements, dialect)
@@ -473,7 +472,7 @@ class Release(Made[Policy]):
         return f"-- Weights of what columns lose: {one_line(weights_said(weights))}\n\n{script}" if weights else script
 
     def summary(self, published: Published | None = None) -> dict[str, Any]:
-        """Return what came out as plain values: what ``--format json`` prints.
+        """Return the results as plain values, as ``--format json`` prints them.
 
         Without a published output, ``k`` and ``models`` are those of the search.
         """
@@ -535,7 +534,7 @@ class Release(Made[Policy]):
         }
 
     def close(self) -> None:
-        """Let go of the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
+        """Close the source and drop the temporary tables, unless a ``PreparedTable`` holds them."""
         if self.keeps_source:
             self.prepared.source.engine.close()
 
@@ -550,13 +549,13 @@ class Release(Made[Policy]):
 
     @property
     def expected(self) -> Expected:
-        """What the output must have, as the search counted it."""
+        """The counts that the output must have, from the search."""
         pseudonyms = self.publication.pseudonyms
         left_out = 0 if pseudonyms is None else pseudonyms.rows_left_out
         return Expected(self.rows_out, self.classes, self.rows_in - left_out, self.counts.squares)
 
     def _ledger(self, *, ignore: bool) -> Ledger | nullcontext[None]:
-        """Return the ledger of the database that was opened for the source; None if there is none to write to."""
+        """Return the ledger of the source's database; None if there is none to write to."""
         source = self.prepared.source
         source.require_rows()
         if not source.keeps_tables and source.holder.forgets is None:
@@ -575,12 +574,12 @@ class Release(Made[Policy]):
         return frame
 
     def _in_time(self) -> AbstractContextManager[None]:
-        """Return a context that ends when the time limit does, of which making this release took a part."""
+        """Return a context that ends with the time limit, minus the time that making this release took."""
         return within(self.policy.time_limit, time.monotonic() - self.spent, found=True)
 
 
 def _people(release: Release, models: Sequence[ModelResult]) -> int | float | None:
-    """Return the people in the class of fewest people; None if no person is named, or no k is required."""
+    """Return the fewest people in a class; None if no person is named, or no k is required."""
     for result, model in zip(models, release.publication.models, strict=True):
         if isinstance(model, KAnonymity) and model.entity is not None:
             return result.measured
@@ -588,7 +587,7 @@ def _people(release: Release, models: Sequence[ModelResult]) -> int | float | No
 
 
 def _pseudonyms(release: Release, published: Published | None) -> dict[str, Any] | None:
-    """Return which columns are published as pseudonyms, where their key is from, and what was verified of them."""
+    """Return the columns published as pseudonyms, the origin of their key, and their verification."""
     pseudonyms = release.publication.pseudonyms
     if pseudonyms is None:
         return None

@@ -1,15 +1,15 @@
-"""``apply``: new rows are published as a lock says, and appended to the release that it was written for.
+"""``apply``: publish new rows with the rules of a lock, and append them to the release that the lock was written for.
 
-1. Open the release and the new rows. The release is what the lock and earlier appends made of it; the new rows have
-   the columns and types of the lock, and were not appended before.
-2. The batch: the new rows, and those that wait.
-3. Its classes at the levels of the lock, or step by step where it has several. Those that satisfy the models by the
-   rows of the batch alone are published: whoever has the release of any two days sees, in what was added between them,
+1. Open the release and the new rows. The release must be the result of the lock and earlier appends. The new rows have
+   the columns and types of the lock, and must not have been appended before.
+2. The batch: the new rows and the waiting rows.
+3. Form its classes at the levels of the lock, or step by step if it has several. Publish the classes that satisfy the
+   models by the rows of the batch alone. So if someone has the release of any two days, the rows added in between form
    classes that satisfy the models.
-4. Make them beside the release and verify them as any release; then append them. The other rows wait in a table of the
-   schema ``kanon`` until a later batch has enough rows of their class. All of it, or nothing.
+4. Make these classes beside the release, verify them as any release, and append them. The other rows wait in a table of
+   the schema ``kanon`` until a later batch has enough rows of their class. All of it happens, or nothing.
 
-People are counted in the batch: a person who is in the release already counts once for the batch as well.
+People are counted within the batch: a person who is in the release already also counts once for the batch.
 """
 
 from __future__ import annotations
@@ -75,32 +75,32 @@ if TYPE_CHECKING:
 
 
 _COUNT_COPIES_ONCE = (KAnonymity, DistinctLDiversity)
-"""Models that find in a class, where people are counted, what they find in it without copies of its rows."""
+"""Models that, if people are counted, give the same result for a class with and without copies of its rows."""
 _ISO = {"DATE": ("date:%Y-%m-%d",), "TIMESTAMP": ("trim", "cast:TIMESTAMP")}
-"""The rules for dates of a CSV file where the lock has none: those of ISO 8601, from texts, as ``trim`` takes them."""
+"""The rules for dates of a CSV file if the lock has none: ISO 8601, from texts, as ``trim`` takes them."""
 
 
 @dataclass(frozen=True)
 class Appended:
-    """What became of new rows.
+    """The result of appending new rows.
 
     Attributes:
-        rows: the table or file that they are in.
-        rows_new: of the new rows.
+        rows: the table or file that has them.
+        rows_new: number of new rows.
         rows_waited: rows that waited before.
-        rows_equal: of the new rows, those that equal one of these.
-        rows_appended: rows of both that are in the release now.
-        rows_waiting: rows of both that wait now.
+        rows_equal: new rows that equal a row that waited.
+        rows_appended: rows of both that are now in the release.
+        rows_waiting: rows of both that now wait.
         rows_released: rows of the release now.
-        classes: classes of what was appended.
-        smallest_class: rows of the smallest of them; None if there is none.
-        k: the fewest people, or rows, of one of them; None if there is none.
-        models: what was required of them, and what was measured in the worst one.
-        levels: of each quasi-identifier; None of a local recoding.
-        choice: how models of sensitive values decide about classes: "greedy"; None if there are no such models.
+        classes: classes of the appended rows.
+        smallest_class: rows of the smallest of them; None if there are no classes.
+        k: the fewest people, or rows, of one of them; None if there are no classes.
+        models: the required models, with the value measured in the worst class.
+        levels: of each quasi-identifier; None for a local recoding.
+        choice: how models of sensitive values decide about classes: "greedy"; None without such models.
         findings: columns that may name people, and were not refused.
-        ledger: what became of it in the ledger of the database; None if the new rows are in no table of it.
-        dry_run: whether all was made and checked, and nothing was written.
+        ledger: the outcome in the ledger of the database; None if the new rows are not in one of its tables.
+        dry_run: whether everything was made and checked, but nothing was written.
     """
 
     release: str
@@ -123,7 +123,7 @@ class Appended:
     seconds: dict[str, float]
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return the result as plain values, as ``--format json`` prints it."""
         return {
             **vars(self),
             "findings": [asdict(finding) for finding in self.findings],
@@ -134,7 +134,7 @@ class Appended:
 
 def apply(  # noqa: PLR0913 - the public call: every setting has a name of its own
     lock: str | os.PathLike[str],
-    rows: Any,  # noqa: ANN401 - the name of a table, or anything that open_source takes
+    rows: Any,  # the name of a table, or anything that open_source accepts
     table: str | None = None,
     *,
     append: str,
@@ -145,27 +145,27 @@ def apply(  # noqa: PLR0913 - the public call: every setting has a name of its o
     resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> Appended:
-    """Publish new rows as a lock says, and append them to the release that it was written for.
+    """Publish new rows with the rules of a lock, and append them to the release that the lock was written for.
 
     Args:
         lock: path of the ``kanon.lock``.
-        rows: the new rows: a table or view of the database, or a file, another database, or a data frame.
-        table: the table, where ``rows`` is another database.
+        rows: the new rows: a table or view of the database, a file, another database, or a data frame.
+        table: the table, if ``rows`` is another database.
         append: the table that is the release.
-        database: the database that it is in: a path, or a DuckDB connection. Without it, the one that the lock names.
-        again: whether rows may be appended that equal rows that were appended before, or that wait.
-        ignore_ledger: whether to publish them whatever other releases of their table there are.
-        dry_run: whether to make and check everything, and to write nothing.
-        resources: what may be taken of the machine; a connection has settings of its own.
-        progress: called as the work goes on.
+        database: the database of the release: a path or a DuckDB connection. Default: the database named in the lock.
+        again: whether to append rows that equal rows that were appended before, or that wait.
+        ignore_ledger: whether to publish regardless of other releases of the table.
+        dry_run: whether to make and check everything, and write nothing.
+        resources: resource limits of the run; a connection has its own settings.
+        progress: called with the progress.
 
     Raises:
         PolicyError: the lock cannot be read.
-        UsageError: the release is not what the lock and earlier appends made of it; the rows were appended before,
-            or wait and would count twice, or have other columns or types.
-        HierarchyError: a value is in no hierarchy, or a hierarchy is another one than it was.
-        VerificationError: the output is not what it should be; nothing was written.
-        JointReleaseError: it says too much beside an earlier release of the table of the new rows.
+        UsageError: the release is not the result of the lock and earlier appends; or the new rows were appended before,
+            wait and would count twice, or have other columns or types.
+        HierarchyError: a value is in no hierarchy, or a hierarchy changed.
+        VerificationError: the output failed verification; nothing was written.
+        JointReleaseError: the output reveals too much together with an earlier release of the table of the new rows.
     """
     known = read_lock(Path(lock))
     opened = open_release(known, append, database, writable=not dry_run, resources=resources)
@@ -189,7 +189,7 @@ def open_release(
     writable: bool,
     resources: Resources | None = None,
 ) -> Source:
-    """Return the release that rows are to be appended to; arguments are those of ``apply``."""
+    """Open the release to append to; arguments are those of ``apply``."""
     if database is None and lock.policy.origin is None:
         raise UsageError("The lock does not name the database of its release: give --database FILE.")
     where = database if database is not None or lock.policy.origin is None else lock.policy.origin.source
@@ -200,7 +200,7 @@ def open_release(
 
 
 def new_rows(release: Source, rows: Any, table: str | None) -> Source:  # noqa: ANN401 - as for ``apply``
-    """Return the new rows: a table beside the release, or what is elsewhere."""
+    """Open the new rows: a table beside the release, or a source elsewhere."""
     with closed_on_error(release.engine):
         found = open_named(release, rows, table)
         found.require("apply")
@@ -243,7 +243,7 @@ def append_to(
     _require_one_each(release, source, new, lock)
     # 3. Its classes.
     algorithm = "local" if lock.is_local else "optimal"
-    # Which classes wait is decided one by one.
+    # Each class is published or waits on its own.
     policy = replace(lock.policy.suppressing(1), seed=secrets.randbits(31), algorithm=algorithm, choice=GREEDY)
     prepared = _prepared(source, policy, lock, progress)
     policy = replace(policy, models=prepared.resolved(policy.models))
@@ -300,7 +300,7 @@ def append_to(
 
 
 def _table_of(release: Source, lock: Lock) -> exp.Table:
-    """Return the table of a release, with its schema; raise unless it has the columns that the lock publishes."""
+    """Return the table of a release with its schema; raise unless it has the columns that the lock publishes."""
     found = sql.relation(release.relation.name, release.relation.db or release.engine.current_schema())
     if release.relation.catalog not in {"", current_database(release.engine)}:
         raise UsageError(f"{release.name} is in an attached database: make that the current one (USE), or open it.")
@@ -314,7 +314,7 @@ def _table_of(release: Source, lock: Lock) -> exp.Table:
 
 
 def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -> None:
-    """Raise if several rows of a batch are of one person, also by a column of the new rows that the lock lacks."""
+    """Raise if a person has several rows in a batch, also by a column of the new rows that the lock lacks."""
     if again_there := repeated_values(batch, lock.one_each):
         raise UsageError(
             f"Several of the new rows and of those that wait have the same {again_there[0]}, and no two of "
@@ -325,11 +325,11 @@ def _require_one_each(release: Source, batch: Source, new: Source, lock: Lock) -
 
 
 def _as_locked(new: Source, lock: Lock) -> Source:
-    """Return the new rows, prepared by the rules of the lock, in the types that it says.
+    """Return the new rows, prepared by the rules of the lock, in its types.
 
-    Whole numbers of another size are cast. So are columns of a CSV file that were read as another type, from the text
-    that is written there. Which part of 11/03/2024 is the month would be guessed for each file: dates are those of ISO
-    8601, or a rule of the lock says how they are written.
+    Whole numbers of another size are cast. Columns of a CSV file that were read as another type are cast from their
+    text in the file. Dates are those of ISO 8601, or written as a rule of the lock says: otherwise, which part of
+    11/03/2024 is the month would be guessed for each file.
     """
     rules = dict(lock.policy.prepare)
     ruled = {folded(name) for name in rules}
@@ -362,14 +362,14 @@ def _as_locked(new: Source, lock: Lock) -> Source:
 
 
 def _fits(column: Column, wanted: str) -> bool:
-    """Return True if values of a column are published as those of a type; whole numbers of any size are."""
+    """Return True if values of a column are published as those of a type; the size of whole numbers does not matter."""
     return published_type(column) == wanted or column.family == Column("", wanted).family == "integer"
 
 
 def _require_new(
     release: Source, new: Source, lock: Lock, batch: Batch, earlier: list[Batch], target: exp.Table, *, again: bool
 ) -> None:
-    """Raise where rows are seen to be in a release already; ``again`` where that is meant, or they look the same."""
+    """Raise if rows are known to be in a release already, unless ``again`` allows rows that look the same."""
     beside = new.file is None and new.frame_kind is None and new.database == release.database
     place = table_place(new) if beside and new.table.catalog in {"", current_database(release.engine)} else None
     if place == (folded(target.db), folded(target.name)):
@@ -389,20 +389,21 @@ def _require_new(
 
 
 def _equal_to_waiting(release: Source, new: Source, lock: Lock, waiting: exp.Table, *, again: bool) -> int:
-    """Return how many new rows equal rows that wait; raise where a class could satisfy a model by counting one twice.
+    """Count the new rows that equal waiting rows. Raise if a class could satisfy a model by counting a row twice.
 
-    Equal in all columns that the lock needs, NULL to NULL, and each copy once. A row that waits and its copy among the
-    new rows are two rows of the batch. k-anonymity of people counts their person once, and distinct l-diversity their
-    value, so that either says of the batch with the copy what it says without. If rows are counted, or how often values
-    are there, the copy adds to a class what is not in the table: refused, unless ``again`` says that it is another row.
+    Rows are equal if they agree in all columns that the lock needs (NULL equals NULL); each copy counts once. A waiting
+    row and its copy among the new rows are two rows of the batch. k-anonymity of people counts their person once, and
+    distinct l-diversity their value once, so for these models the copy changes nothing. If a model counts rows, or the
+    frequency of values, the copy adds to a class something that is not in the table: it is refused, unless ``again``
+    says that it is another row.
 
-    What this guarantees: if the new rows are different rows of the table that grows, the rows by which a class
-    satisfies its models are different rows of that table, or of different people. What it does not see: a row that
-    comes again with another value in some column; and one that was appended before, since no values are kept of these.
-    Each of its classes satisfies the models by the rows of a batch then, but who knows that both have the same row
-    looks for a value that is in both, as of a person who comes again (docs/how-to/every-month.md).
+    Guarantee: if the new rows are different rows of the growing table, then the rows by which a class satisfies its
+    models are different rows of that table, or rows of different people. Not detected: a row that comes again with
+    another value in some column; and a row that was appended before, since no values of appended rows are kept. Each of
+    its classes still satisfies the models by the rows of a batch, but an attacker who knows that both have the same row
+    looks for a value that is in both, as with a person who comes again (docs/how-to/every-month.md).
 
-    What it reveals is a number of equal rows, to the person who has both tables; no release depends on it.
+    It reveals a number of equal rows, to the person who has both tables; no release depends on it.
     """
     names, models = list(lock.types), lock.policy.models
     waits = exp.select(*map(sql.column, names)).from_(waiting.copy())
@@ -422,7 +423,7 @@ def _equal_to_waiting(release: Source, new: Source, lock: Lock, waiting: exp.Tab
 def _earlier_batches(
     target: exp.Table, of_name: list[Batch], lock: Lock, batch: Batch, *, has_waiting: bool
 ) -> list[Batch]:
-    """Return the batches that were appended to a release since it was made, of all that a table of its name got."""
+    """Return the batches appended to a release since it was made, out of all batches of a table of its name."""
     if of_name and (of_name[-1].lock, of_name[-1].release) == (lock.release, batch.release):
         return of_name
     waiting = waiting_table(target)
@@ -440,7 +441,7 @@ def _earlier_batches(
 
 
 def _as_read(new: Source, names: list[str]) -> exp.Select:
-    """Return the query of the new rows, with the columns that the lock needs."""
+    """Return the query of the new rows with the columns that the lock needs."""
     columns = resolve_columns(names, new.columns, new.name)
     as_published = [
         sql.named(published(sql.column(column.name), column), name) for column, name in zip(columns, names, strict=True)
@@ -449,7 +450,7 @@ def _as_read(new: Source, names: list[str]) -> exp.Select:
 
 
 def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: list[str]) -> Source:
-    """Return the source of a release: the new rows, and those that wait, each with a number."""
+    """Return the source of a batch: the new rows and the waiting rows, numbered."""
     engine = release.engine
     together = [_as_read(new, names)]
     if waiting is not None:
@@ -467,7 +468,7 @@ def _batch_of(release: Source, new: Source, waiting: exp.Table | None, names: li
 
 
 def _prepared(source: Source, policy: Policy, lock: Lock, progress: Listener) -> Prepared:
-    """Prepare a batch; raise if a hierarchy is not what it was when the release was made."""
+    """Prepare a batch; raise if a hierarchy changed since the release was made."""
 
     def another(column: str, where: str) -> HierarchyError:
         return HierarchyError(
@@ -496,7 +497,7 @@ def _prepared(source: Source, policy: Policy, lock: Lock, progress: Listener) ->
 
 
 def _counts(prepared: Prepared, policy: Policy, recoding: Recoding) -> ClassCounts:
-    """Return the sizes of the classes that a recoding publishes; of many steps, most publish nothing of a batch."""
+    """Return the class sizes that a recoding publishes; most of many steps publish nothing of a batch."""
     classes = prepared.frequency.relation
     if isinstance(recoding, Local):
         remaining = Remaining(problem_of(prepared, policy))
@@ -508,7 +509,7 @@ def _counts(prepared: Prepared, policy: Policy, recoding: Recoding) -> ClassCoun
 
 
 def _require_types(release: Source, publication: Publication) -> None:
-    """Raise unless the release has the types in which rows are published."""
+    """Raise unless the columns of the release have the types in which rows are published."""
     for name, kind in publication.published_types.items():
         column = find_column(name, release.columns)
         if column is None or not _fits(Column(name, kind), column.type):

@@ -1,22 +1,23 @@
-"""``kanon.lock``: all that new rows need to be published as the rows of a release were.
+"""``kanon.lock``: everything needed to publish new rows with the rules of an earlier release.
 
-It is a policy whose rules leave nothing to the data, with the levels of its quasi-identifiers:
+It is a policy whose rules do not depend on the data, plus the levels of its quasi-identifiers:
 
     [lock]
     version = 1
     release = "c2a0..."         # the fingerprint of the release
-    recoding = "full-domain"    # or "local", which takes several steps
+    recoding = "full-domain"    # or "local", which has several steps
     steps = [{ zip = 1 }]       # the level of each quasi-identifier, at each step
-    types = { zip = "VARCHAR" } # of each column that is read; an ENUM, which would name all values, is text
-    hierarchies = {}            # fingerprints of those from files, and of those that are stored in the database
+    types = { zip = "VARCHAR" } # of each column that is read; text for an ENUM, which would list all values
+    hierarchies = {}            # fingerprints of hierarchies from files and from the database
     one_each = ["name"]         # identifying columns that had another value in each row
-    table = ["main", "visits"]  # that the release was made of, and a fingerprint of its rows
+    table = ["main", "visits"]  # the source of the release, and a fingerprint of its rows
     rows = "77f0..."
 
     [source], [prepare], [columns], [hierarchies], [publish], [privacy]      # as in kanon.toml
 
-No value of the table is in it: rules, lengths of labels, and bounds that a person wrote. Two rules of hierarchies write
-labels by the values that there are, and get a setting here that says how (see ``build.settled_rule``).
+It contains no value of the table: only rules, lengths of labels, and bounds that a person wrote. Two rules of
+hierarchies write labels that depend on the existing values. Here they get a setting that fixes this (see
+``build.settled_rule``).
 """
 
 from __future__ import annotations
@@ -62,27 +63,27 @@ if TYPE_CHECKING:
 _VERSION = 1
 _FULL_DOMAIN, _LOCAL = "full-domain", "local"
 _UNITE = (KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveCLDiversity, AlphaKAnonymity)
-"""Models that say nothing of rows outside of the class, and that a union of classes satisfies if each of them does."""
+"""Models that depend on no rows outside of the class, and that a union of classes satisfies if each class does."""
 _OF_OTHER_ROWS = frozenset({"microaggregate", *KEYED})
 
 
 @dataclass(frozen=True)
 class Lock:
-    """What a ``kanon.lock`` says."""
+    """The contents of a ``kanon.lock``."""
 
-    policy: Policy  # its rules leave nothing to the data; its time zone is that of the release
+    policy: Policy  # its rules do not depend on the data; its time zone is that of the release
     is_local: bool  # rows are published at the first step at which their class is large enough
     steps: tuple[Mapping[str, int], ...]  # the level of each quasi-identifier at each step
     types: Mapping[str, str]  # of each column that is read
-    hierarchies: Mapping[str, str]  # fingerprints of those in files or in the database, by column
-    one_each: tuple[str, ...]  # identifying columns without repeated values, if people are counted and none names them
-    table: tuple[str, str]  # schema and name of the table that the release was made of
-    rows: str  # the fingerprint of the columns of it that are read
-    release: str  # the fingerprint of the release when it was made, which tells this lock from others
+    hierarchies: Mapping[str, str]  # fingerprints of hierarchies in files or in the database, by column
+    one_each: tuple[str, ...]  # identifying columns without repeated values, if people are counted without an entity
+    table: tuple[str, str]  # schema and name of the source table of the release
+    rows: str  # the fingerprint of its columns that are read
+    release: str  # the fingerprint of the release when it was made; identifies this lock
 
 
 def require_lockable(policy: Policy, source: Source) -> None:
-    """Refuse a lock for a release before it is searched for, where its new rows could not be published alike."""
+    """Refuse a lock before the search if new rows could not be published with the same rules."""
     source.require("a lock", "A lock", UnsuitableError)
     if source.address is not None:
         raise UnsuitableError("A lock is for a release in a DuckDB database: leave --lock out.")
@@ -103,7 +104,7 @@ def require_lockable(policy: Policy, source: Source) -> None:
 
 
 def require_lock_file(path: Path, source: Source, policy: Policy, *, replace: bool) -> None:
-    """Refuse a lock that cannot be written, before any work is done; only another lock is replaced."""
+    """Refuse a lock that cannot be written, before any work is done. Only another lock is replaced."""
     require_free(path, replace=replace)
     if path.exists() and not _is_lock(path):
         raise UsageError(f"{path} is no lock, and would be lost: give another name after --lock.")
@@ -124,7 +125,7 @@ def _is_lock(path: Path) -> bool:
 
 
 def write_lock(policy: Policy, prepared: Prepared, publication: Publication, target: exp.Table, path: Path) -> None:
-    """Write the lock of a release that was published as the table ``target``, whole or not at all."""
+    """Write the lock of a release that was published as the table ``target``, completely or not at all."""
     import tomli_w
 
     columns = locked_columns(publication)
@@ -158,7 +159,7 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
 
 
 def read_lock(path: Path) -> Lock:
-    """Return what a ``kanon.lock`` says."""
+    """Read a ``kanon.lock``."""
     import tomli_w
 
     try:
@@ -191,13 +192,13 @@ class LockedColumn:
     """A quasi-identifier in a lock."""
 
     name: str
-    rule: str | None  # of its hierarchy; None if that is stored in the database
-    levels: Mapping[int, int]  # by level of the release, that in the hierarchy of the rule
-    looked_up: Hierarchy | None = None  # the hierarchy, where its labels stand in a file or in the database
+    rule: str | None  # of its hierarchy; None if the hierarchy is stored in the database
+    levels: Mapping[int, int]  # the level in the hierarchy of the rule, by level of the release
+    looked_up: Hierarchy | None = None  # the hierarchy, if its labels are in a file or in the database
 
     @classmethod
     def of(cls, hierarchy: Hierarchy, levels: Sequence[int]) -> LockedColumn:
-        """Return a column that is published at some levels; values as they are, and the root, are those of any rule."""
+        """Return a column that is published at some levels. Unchanged values and the root fit any rule."""
         name, rule = hierarchy.column.name, hierarchy.rule
         same = {level: level for level in levels}
         if all(level == 0 or (level == hierarchy.height and hierarchy.root == ROOT) for level in levels):
@@ -217,7 +218,7 @@ class LockedColumn:
 
 
 def locked_columns(publication: Publication) -> list[LockedColumn]:
-    """Return what a lock says of each quasi-identifier of a full-domain or local release."""
+    """Return the lock entry of each quasi-identifier of a full-domain or local release."""
     recoding = publication.recoding
     if not recoding.nodes:
         raise UnsuitableError("No row was published, so that no step says how new rows are: leave --lock out.")
@@ -228,9 +229,9 @@ def locked_columns(publication: Publication) -> list[LockedColumn]:
 
 
 def _settled(policy: Policy, roles: Roles, locked: Sequence[LockedColumn]) -> Policy:
-    """Return the part of a policy that new rows need, with rules that leave nothing to the data."""
+    """Return the part of a policy that new rows need, with rules that do not depend on the data."""
     entity = None if roles.entity is None else roles.entity.name
-    # By these columns it is seen whether several rows are of one person, published or not.
+    # These columns show whether several rows belong to one person, even if they are not published.
     seen = [column for column in (*roles.identifying, *roles.dropped) if numbers_people(column)]
     seen += roles.identifying if entity is None else ()
     columns = NamedColumns(
@@ -259,13 +260,13 @@ def _names(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def table_place(source: Source) -> tuple[str, str]:
-    """Return schema and name of a table, as they are compared."""
+    """Return schema and name of a table in comparable form."""
     table = source.table
     return folded(table.db or source.engine.current_schema()), folded(table.name)
 
 
 def repeated_values(source: Source, names: Sequence[str]) -> list[str]:
-    """Return those columns in which several rows have the same value; NULL is no value."""
+    """Return the columns in which several rows have the same value; NULL does not count."""
     if not names:
         return []
     counts = [
@@ -276,14 +277,14 @@ def repeated_values(source: Source, names: Sequence[str]) -> list[str]:
 
 
 def print_of_release(engine: Engine, release: exp.Table, columns: NamedColumns) -> str:
-    """Return the fingerprint of a release: of its labels, how many rows have them, and their sensitive values."""
+    """Return the fingerprint of a release: of its labels, the number of rows with each, and their sensitive values."""
     return fingerprint.of_rows(
         engine, release, columns.quasi_identifiers, "fingerprint of the release", columns.sensitive
     )
 
 
 def print_of_hierarchy(engine: Engine, hierarchy: Hierarchy) -> str:
-    """Return the fingerprint of a hierarchy that is looked up: of its file, or of what is stored in the database."""
+    """Return the fingerprint of a hierarchy that is looked up: of its file, or of its table in the database."""
     if isinstance(hierarchy.rule, ListedRule):
         return fingerprint.of_file(hierarchy.rule.path)
     return fingerprint.of_hierarchy(engine, hierarchy)

@@ -1,4 +1,4 @@
-"""The rows of a batch that are published become rows of the release; the others wait."""
+"""Published rows of a batch become rows of the release; the others wait."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROW = Column("kanon_row", "BIGINT")
 
 
 class AppendSink(StagedSink):
-    """A table that is there, and gets the rows of a batch."""
+    """An existing table that receives the rows of a batch."""
 
     kind = "table"
     temporary = True
@@ -39,10 +39,10 @@ class AppendSink(StagedSink):
         self,
         released: OneTable,
         target: exp.Table,
-        columns: NamedColumns,  # roles of its columns, as the lock has them
-        batch: Batch,  # with the fingerprint of the release as it was when the new rows were read
+        columns: NamedColumns,  # with the roles of the lock
+        batch: Batch,  # with the fingerprint of the release when the new rows were read
         *,
-        batches: int,  # that it had then
+        batches: int,  # number of batches then
         waiting: int,  # rows that waited then
         suppressed: int,
         renewed: bool,
@@ -66,7 +66,7 @@ class AppendSink(StagedSink):
         super().make()
 
     def _require_same(self) -> None:
-        """Raise where another cursor of the connection appended rows meanwhile."""
+        """Raise if another cursor of the connection appended rows in the meantime."""
         engine, waiting = self.engine, waiting_table(self.target)
         (rows,) = (0,) if engine.kind_of(waiting) is None else engine.row(sql.select_count(waiting), "do they wait?")
         found = (print_of_release(engine, self.target, self.columns), len(batches_of(engine, self.target)), rows)
@@ -74,7 +74,7 @@ class AppendSink(StagedSink):
             raise _failed(f"{self.target.name} was changed while the new rows were read. Run it again")
 
     def complete(self) -> None:
-        """Set apart the rows that wait."""
+        """Set the waiting rows apart."""
         engine = self.engine
         engine.run(sql.create_table(self.still_waiting, self._waiting_query(), temporary=True), "the rows that wait")
         (waiting,) = engine.row(sql.select_count(self.still_waiting), "how many rows wait?")
@@ -85,7 +85,7 @@ class AppendSink(StagedSink):
             self.undo()
 
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
-        """Append the rows; keep those that wait; remember both."""
+        """Append the rows, store the waiting rows, and remember both."""
         engine = self.engine
         count = sql.select_count(self.target)
         (before,) = engine.row(count, "how many rows does the release have?")
@@ -122,7 +122,7 @@ class AppendSink(StagedSink):
         )
 
     def undo(self) -> None:
-        with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+        with suppress(SourceError):  # in a failed transaction, whose rollback drops it
             for table in (self.staging, self.still_waiting):
                 self.engine.run(sql.drop(table), "drop the copy of the batch")
 

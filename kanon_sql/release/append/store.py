@@ -1,4 +1,4 @@
-"""What a database keeps of appended rows: rows that wait, and which batches there were."""
+"""Data about appended rows that a database stores: waiting rows, and the list of batches."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _MAIN = "main"
 class Batch:
     """Rows that were appended to a release."""
 
-    lock: str  # the release that the lock was written for, by its fingerprint then
-    rows_new: int  # how many new rows there were
-    rows: str  # the fingerprint of these
+    lock: str  # fingerprint of the release when the lock was written
+    rows_new: int  # number of new rows
+    rows: str  # their fingerprint
     release: str  # the fingerprint of the release after it
 
 
 def waiting_table(release: exp.Table) -> exp.Table:
-    """Return the table of rows that wait to be appended to a release, whose schema is named."""
+    """Return the table of rows that wait for a release; the release must have a schema."""
     schema = "" if release.db == _MAIN else f"{without_dots(release.db)}."
     return sql.relation(f"{WAITING}{schema}{without_dots(release.name)}", SCHEMA)
 
 
 def batches_of(engine: DuckDBEngine, release: exp.Table) -> list[Batch]:
-    """Return the batches that were appended to a release, in their order."""
+    """Return the batches that were appended to a release, in order."""
     if engine.kind_of(sql.relation("appended", SCHEMA)) is None:
         return []
     rows = engine.rows(sql.statement("append/batches", values=_named(release)), "earlier batches")
@@ -44,9 +44,9 @@ def batches_of(engine: DuckDBEngine, release: exp.Table) -> list[Batch]:
 
 
 def keep_waiting(engine: Engine, release: exp.Table, rows: exp.Table, number: int) -> None:
-    """Put so many rows in the place of those that wait to be appended to a release.
+    """Replace the rows that wait for a release by ``number`` others.
 
-    The table is made for no rows too: of two cursors that append at the same time, DuckDB lets one make it.
+    The table is also made for zero rows: if two cursors append at the same time, DuckDB lets only one make it.
     """
     waiting = waiting_table(release)
     engine.run(sql.statement("ledger/schema"), "the schema of rows that wait")
@@ -59,9 +59,9 @@ def keep_waiting(engine: Engine, release: exp.Table, rows: exp.Table, number: in
 def remember_batch(
     engine: Engine, release: exp.Table, batch: Batch, rows_appended: int, rows_waiting: int, *, renewed: bool
 ) -> None:
-    """Remember a batch that was appended to a release, after ``keep_waiting``, which makes the schema.
+    """Remember a batch that was appended to a release. Call it after ``keep_waiting``, which makes the schema.
 
-    Batches of a table that is another release now (``renewed``) are forgotten.
+    If the table is another release now (``renewed``), its earlier batches are forgotten.
     """
     values = {
         **_named(release),

@@ -1,7 +1,7 @@
-"""Earlier releases as they are today: those of the ledger, and the rows of one.
+"""Earlier releases in their present state: the entries of the ledger, and the rows of a release.
 
-A table, view or file is read if it is still what it was. A release that is gone or was changed is not made again: what
-was given to people is known from its rows only.
+A table, view or file is read if it is unchanged. A release that is gone or changed is not made again: only its own rows
+show what was given to people.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 
 _KINDS = {"TABLE": "table", "VIEW": "view", "MATERIALIZED VIEW": "table"}
-"""What an entry calls a relation: the rows of a materialized view stand in it, as those of a table do."""
+"""The kind of a relation in an entry. A materialized view counts as a table because it stores its rows."""
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """A release that a database remembers, as it is today.
+    """A release that a database remembers, with its present state.
 
     Attributes:
-        as_it_was: whether the release is still what it was; None if it is gone.
-        appended: how many batches were appended to its table (see ``kanon_sql.release.append``), if that is all that
-            was changed; else None.
-        source_as_it_was: whether the columns of its table are that it was made from; None if they are gone, and if they
-            cannot be compared, because they were prepared or rows were held out.
+        as_it_was: whether the release is unchanged; None if it is gone.
+        appended: the number of batches that were appended to its table (see ``kanon_sql.release.append``), if nothing
+            else changed; otherwise None.
+        source_as_it_was: whether the columns of its source table are unchanged; None if they are gone, or cannot be
+            compared because they were prepared or rows were held out.
     """
 
     entry: Entry
@@ -58,7 +58,7 @@ class Remembered:
     appended: int | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return it as plain values, as ``--format json`` prints them."""
         entry = self.entry
         return {
             "number": entry.number,
@@ -79,36 +79,36 @@ class Remembered:
 
 
 def ledger(source: str | os.PathLike[str]) -> list[Remembered]:
-    """Return the releases that a database remembers, in the order in which they were made.
+    """Return the releases that a database remembers, oldest first.
 
     Args:
         source: path of a DuckDB file, or the URL of a warehouse.
 
     Raises:
         SourceError: it cannot be opened.
-        UsageError: it is no database.
+        UsageError: it is not a database.
     """
     with open_ledger(source, writable=False) as engine:
         return remembered_in(engine)
 
 
 def forget(source: str | os.PathLike[str], which: str | int) -> list[Entry]:
-    """Remove a release that was given to no one from the ledger; return what was forgotten.
+    """Remove a release that nobody received from the ledger; return the removed entries.
 
     Args:
         source: as for ``ledger``.
-        which: the number of the release, or its name or path; with a name, all that had it.
+        which: the number of the release, or its name or path. A name removes all releases that had it.
 
     Raises:
         SourceError: it cannot be opened for writing.
-        UsageError: it is no database, or does not remember such a release.
+        UsageError: it is not a database, or does not remember such a release.
     """
     with open_ledger(source, writable=True) as engine:
         return forget_in(engine, str(which))
 
 
 def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngine:
-    """Return an engine on a database."""
+    """Open an engine on a database."""
     if is_warehouse(source):
         return open_beside_warehouse(source)
     path = Path(source)
@@ -121,7 +121,7 @@ def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
     """Return the releases that an open database remembers."""
     found = []
     for entry in entries_of(engine):
-        for place in engine.keepers:  # texts of its fingerprint are those of its time zone
+        for place in engine.keepers:  # the fingerprint contains texts of its time zone
             place.use_time_zone(entry.time_zone or UTC)
         print_now = _is_as_it_was(engine, entry)
         found.append(Remembered(entry, print_now, _source_is(engine, entry), _appended(engine, entry)))
@@ -129,7 +129,7 @@ def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
 
 
 def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
-    """Forget releases of an open database, all or none; return what was forgotten."""
+    """Forget releases of an open database, all or none; return the removed entries."""
     entries = forgotten(entries_of(engine), which)
     with engine.keeping():
         for place in engine.keepers:
@@ -139,7 +139,7 @@ def forget_in(engine: DuckDBEngine, which: str) -> list[Entry]:
 
 
 def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
-    """Return True if a release is still what it was; None if it is gone."""
+    """Return True if a release is unchanged; None if it is gone."""
     if entry.kind == "file":
         path = Path(entry.target[1])
         try:
@@ -152,7 +152,7 @@ def _is_as_it_was(engine: DuckDBEngine, entry: Entry) -> bool | None:
         return None
     if entry.kind == "view":
         return fingerprint.of_view(engine, target) == entry.fingerprint
-    # 0.1.0 took the fingerprint of quasi-identifiers alone.
+    # Version 0.1.0 fingerprinted quasi-identifiers only.
     of_members = [entry.sensitive, []] if entry.sensitive else [[]]
     return any(_print_now(engine, entry, members) == entry.fingerprint for members in of_members)
 
@@ -167,17 +167,17 @@ def _print_now(engine: DuckDBEngine, entry: Entry, members: list[str]) -> str | 
 
 
 def _appended(engine: DuckDBEngine, entry: Entry) -> int | None:
-    """Return how many batches were appended to a table, where it is what they made of it; else None."""
+    """Return how many batches were appended to a table; None if anything else changed."""
     target = _target_of(entry)
     batches = batches_of(engine, target) if entry.kind == "table" and engine.kind_of(target) == "TABLE" else []
     return len(batches) if batches and _print_now(engine, entry, entry.sensitive) == batches[-1].release else None
 
 
 def _source_is(engine: DuckDBEngine, entry: Entry) -> bool | None:
-    """Return True if the columns of the table are what they were; None if its quasi-identifiers are gone."""
+    """Return True if the columns of the source table are unchanged; None if its quasi-identifiers are gone."""
     schema, name = entry.source
     source = sql.relation(name, schema)
-    if entry.prepared or entry.hold_out:  # its fingerprint is of columns as they were prepared, or of some of the rows
+    if entry.prepared or entry.hold_out:  # its fingerprint is of prepared columns, or of some of the rows
         return None
     try:
         if engine.kind_of(source) is None:
@@ -201,7 +201,7 @@ def _target_of(entry: Entry) -> exp.Table:
 
 
 class CannotBeCheckedError(Exception):
-    """An earlier release cannot be read; the text says why. Caught inside, never shown by itself."""
+    """An earlier release cannot be read; the text says why. Always caught, never shown by itself."""
 
     def __init__(self, why: str = "", way_out: str = "Put it back as it was") -> None:
         super().__init__(why)
@@ -231,7 +231,7 @@ def column_of(source: Source, kept: KeptHierarchy) -> Column:
 
 
 def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
-    """Return the hierarchy that a release was made with; its labels are looked up by it."""
+    """Return the hierarchy that a release was made with, to look up its labels."""
     column = column_of(source, kept)
     rules = {} if kept.rule is None else {column.name: kept.rule}
     needed = f"the hierarchy of its column {kept.column!r}{'' if kept.rule is None else f' ({kept.rule})'}"
@@ -239,8 +239,8 @@ def hierarchy_again(source: Source, kept: KeptHierarchy) -> Hierarchy:
         made = make_hierarchy(source, column, Policy(hierarchies=rules))
     except KanonError:
         raise CannotBeCheckedError(f"{needed} cannot be read any more") from None
-    # One that is built from the values of the column grows with them; what it says of a value stays. But a file of
-    # prefixes of the user's own may be another one now.
+    # A hierarchy that is built from the values of the column grows with them, but labels of existing values stay. A
+    # user's file of prefixes may have changed.
     rule = None if kept.rule is None else parse_rule(kept.rule)
     own_prefixes = isinstance(rule, PrefixRule) and not rule.is_ready_made
     grows = made.definition is not None and not own_prefixes

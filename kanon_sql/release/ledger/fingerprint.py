@@ -1,11 +1,10 @@
-"""Fingerprints of rows, views and files: they show a change, and no value is kept for it.
+"""Fingerprints of rows, views and files: they show a change without storing values.
 
-The fingerprint of rows is a hash of the sum of hashes of the different rows: their order does not matter. It shows that
-a release was changed by accident or by hand; it is no proof against a person who looks for another table with the same
-sum. Of a release it is that of its classes: labels, how many rows have them, and their sensitive values. MD5 is the
-same in every version of DuckDB; it is computed for different rows only, because it takes long. The quick one is the
-engine's own hash, which another version may compute in another way: then rows seem changed, which costs a check that
-could have been spared, and nothing else.
+The fingerprint of rows is a hash of the sum of hashes of the distinct rows, so their order does not matter. It detects
+changes by accident or by hand, not an attacker who searches for another table with the same sum. The fingerprint of a
+release is that of its classes: labels, the number of rows with each, and their sensitive values. MD5 is the same in
+every version of DuckDB. It is slow, so it is computed for distinct rows only. The quick fingerprint uses the engine's
+own hash, which may differ between versions. Then rows seem changed, which only costs an unnecessary check.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ NOT_TAKEN = "not taken: the tuples stayed in their warehouse"
 def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str, members: Sequence[str] = ()) -> str:
     """Return the fingerprint of columns of a relation.
 
-    ``names`` are columns whose different rows are few, as the labels of classes are; those of ``members`` may be many:
-    each class has the sum of their hashes, so that nothing is grouped by both.
+    ``names`` are columns with few distinct rows, such as labels of classes. ``members`` may have many: each class has
+    the sum of their hashes, so that no grouping by both is needed.
     """
     others = [name for name in members if name not in names]
     own = sql.aliased(exp.select("*").from_(relation.copy()).subquery(), "released")
@@ -61,7 +60,7 @@ def of_rows(engine: Engine, relation: exp.Expr, names: Sequence[str], title: str
 
 
 def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], title: str) -> list[str]:
-    """Return the quick fingerprints of several lists of columns of a relation, by one scan of it."""
+    """Return the quick fingerprints of several lists of columns of a relation, in one scan."""
     totals = [_total(shuffled([sql.column(name) for name in names], 0)) for names in lists]
     query = exp.select(sql.count_rows(), *totals).from_(relation.copy())
     rows, *found = engine.row(query, title)
@@ -69,7 +68,7 @@ def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], ti
 
 
 def of_source(engine: Engine, source: exp.Table, names: Sequence[str]) -> str:
-    """Return the quick fingerprint of some columns; none of a table whose tuples stay in their warehouse."""
+    """Return the quick fingerprint of some columns; empty for a table whose tuples stay in their warehouse."""
     if engine.engine_of(source) is not engine:
         return NOT_TAKEN
     (found,) = quick(engine, source, [names], "fingerprint of the table")
@@ -105,7 +104,7 @@ def _hashed(content: bytes) -> str:
 
 
 def _with_length(value: exp.Expr) -> exp.Expr:
-    """Return a value as text that says where it ends, so that no two rows are the same text; NULL is a dash."""
+    """Return a value as text with its length, so that different rows have different texts; NULL is a dash."""
     text = sql.cast(value, "VARCHAR")
     length = sql.cast(exp.Length(this=text.copy()), "VARCHAR")
     return (

@@ -1,8 +1,9 @@
-"""The ledger of a release that is about to be published: checks it against earlier ones, and remembers it.
+"""The ledger of a release that is about to be published: compares it with earlier releases, and remembers it.
 
-Two runs that publish from the same database take turns: from the check to the entry in the ledger, the other one waits.
-A DuckDB file is open for writing in one process at a time; in PostgreSQL a lock stands for that (``Warehouse.alone``).
-Spark has neither: there the ledger is read again when the release has its entry, and what came in meanwhile undoes it.
+Two runs that publish from the same database take turns: one run waits from the other's check until its ledger entry. A
+DuckDB file is open for writing in one process at a time; PostgreSQL has a lock instead (``Warehouse.alone``). Spark has
+neither: there, the ledger is read again after the release has its entry. If another entry appeared, the release is
+undone.
 """
 
 from __future__ import annotations
@@ -60,31 +61,31 @@ _WAYS_OUT = (
 
 _COPY = "the release, to be read often"
 Target: TypeAlias = "exp.Table | Path | Mapping[str, exp.Table] | Mapping[str, Path]"
-"""The place of a release, or of each of several tables."""
+"""The location of a release, or of each of several tables."""
 
 
 @dataclass(frozen=True)
 class LedgerOutcome:
-    """What became of a release in the ledger."""
+    """The outcome of a release in the ledger."""
 
-    remembered: bool  # whether it is there
-    not_remembered: str | None  # why it could not be written there; None if it was
-    warnings: tuple[str, ...]  # what it says beside the earlier releases that it replaces, in words
-    beside_replaced: tuple[dict[str, Any], ...]  # the figures of that, with the number of each replaced release
+    remembered: bool  # True if the ledger has the release
+    not_remembered: str | None  # why it could not be written; None if it was
+    warnings: tuple[str, ...]  # what the release reveals together with earlier releases that it replaces, as sentences
+    beside_replaced: tuple[dict[str, Any], ...]  # the same as numbers, with the number of each replaced release
 
 
 class Ledger(ABC):
-    """Checks a release against earlier ones of the same tables, and remembers it.
+    """Compares a release with earlier ones of the same tables, and remembers it.
 
-    Used as a context: until its end, other runs wait. With ``ignore`` it is published whatever earlier releases say,
-    and remembered all the same.
+    It is a context: other runs wait until its end. With ``ignore``, a release is published regardless of earlier
+    releases, and still remembered.
     """
 
     def __init__(self, engine: DuckDBEngine, *, ignore: bool = False, unwritable: str | None = None) -> None:
         self._engine, self.ignore = engine, ignore
-        self.unwritable = unwritable  # why it cannot be remembered; None if it can
-        self.warnings: list[str] = []  # what it says beside the earlier releases that it replaces
-        self.beside_replaced: list[dict[str, object]] = []  # the same as figures
+        self.unwritable = unwritable  # why the release cannot be remembered; None if it can
+        self.warnings: list[str] = []  # what it reveals together with earlier releases that it replaces
+        self.beside_replaced: list[dict[str, object]] = []  # the same as numbers
         self._seen: list[Entry] = []
         self._held = ExitStack()
 
@@ -100,10 +101,10 @@ class Ledger(ABC):
 
     @abstractmethod
     def make_writable(self) -> None:
-        """Open the database for writing, once other processes let go of it; refuse if its rows changed."""
+        """Open the database for writing, once other processes release it; refuse if its rows changed."""
 
     def open(self) -> None:
-        """Open the database for writing, or note why that cannot be: it is write-protected."""
+        """Open the database for writing; if it is write-protected, note the reason."""
         try:
             self.make_writable()
         except InUseError as error:
@@ -117,9 +118,9 @@ class Ledger(ABC):
             self.unwritable = str(error)
 
     def check(self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None) -> None:
-        """Raise unless a verified release can go beside the earlier ones; from here on, other runs wait.
+        """Raise if earlier releases forbid a verified release. From here on, other runs wait.
 
-        ``target`` is the name that it will have; None if it takes the place of its tables.
+        ``target`` is the name that it will have; None if it replaces its tables.
         """
         self._held.enter_context(alone(self._engine))
         self._seen = entries_of(self._engine)
@@ -128,10 +129,10 @@ class Ledger(ABC):
 
     @abstractmethod
     def _require_together(self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None) -> None:
-        """Raise unless a release can go beside those that were seen."""
+        """Raise unless a release may be published beside the earlier ones in the ledger."""
 
     def recording(self) -> AbstractContextManager[None]:
-        """Return a context in which a file gets its name and an entry, or neither."""
+        """Return a context in which a file gets its name and a ledger entry, or neither."""
         return nullcontext() if self.unwritable is not None else self._engine.keeping()
 
     def remember(
@@ -144,13 +145,13 @@ class Ledger(ABC):
     ) -> None:
         """Write the release into the ledger.
 
-        ``target`` is the table or view as it can be read now, or the path that the file will have; ``written`` is what
-        was made, as it can be read now, where that is something else.
+        ``target`` is the table or view in its present location, or the future path of the file. If the release is
+        readable elsewhere now, ``written`` is that location.
         """
         if self.unwritable is not None:
             return
         number = max((each.number for each in self._seen), default=0) + 1
-        now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)  # as it is written
+        now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)  # as the ledger stores it
         common = {"number": number, "made_at": now, "kind": kind}
         for entry in self._entries(common, target, rows, target if written is None else written):
             remember(self._engine, entry)
@@ -164,10 +165,10 @@ class Ledger(ABC):
         rows: Any,  # noqa: ANN401 - a number, or one for each table
         made: Target,
     ) -> Iterator[Entry]:
-        """Yield the entries of a release; ``common`` has the kind and the time of all, and the first number."""
+        """Yield the entries of a release; ``common`` has the kind and time of all, and the first number."""
 
     def _require_no_other(self, entry: Entry) -> None:
-        """Forget the release and raise where another run wrote into the ledger meanwhile; only Spark lets it."""
+        """Forget the release and raise if another run wrote into the ledger meanwhile, which only Spark allows."""
         engine = self._engine
         if engine.all_or_nothing:
             return
@@ -180,7 +181,7 @@ class Ledger(ABC):
             )
 
     def _place(self, target: exp.Table | Path) -> tuple[str | None, str]:
-        """Return how the ledger calls a target."""
+        """Return the name of a target in the ledger."""
         if isinstance(target, Path):
             return None, str(target.resolve())
         return target.db or self._engine.current_schema(), target.name
@@ -189,8 +190,8 @@ class Ledger(ABC):
 class LedgerOfTable(Ledger):
     """The ledger of a release of one table.
 
-    Nested recodings of the same columns pass. Else the two releases are joined, if the earlier one can be read; else
-    it is refused.
+    Nested recodings of the same columns pass. Otherwise the two releases are joined if the earlier one can be read; if
+    not, the new one is refused.
     """
 
     def __init__(
@@ -198,10 +199,10 @@ class LedgerOfTable(Ledger):
         policy: Policy,
         prepared: Prepared,
         publication: Publication,
-        suppressed: int,  # rows of the table that it leaves out
+        suppressed: int,  # rows of the table that are left out
         *,
         ignore: bool = False,
-        appends: bool = False,  # to the target, whose earlier entries are not compared
+        appends: bool = False,  # to the target; its earlier entries are not compared
         unwritable: str | None = None,
     ) -> None:
         super().__init__(prepared.source.engine, ignore=ignore, unwritable=unwritable)
@@ -225,7 +226,7 @@ class LedgerOfTable(Ledger):
         source.make_writable(of_rows)
 
     def recording(self) -> AbstractContextManager[None]:
-        # A sink holds the transaction of a warehouse from the beginning.
+        # A sink holds the transaction of a warehouse from the start.
         return nullcontext() if self.unwritable is not None else self._engine.transaction()
 
     def _require_together(self, outputs: Mapping[str, exp.Expr], target: exp.Table | Path | None) -> None:
@@ -250,16 +251,16 @@ class LedgerOfTable(Ledger):
     def _is_of_other_rows(self, entry: Entry) -> bool:
         """Return True if rows were held out of this release or an earlier one, and both may be of different rows.
 
-        If so, their difference shows people who were held out, and the check of the ledger says nothing: it looks up
+        If so, their difference shows people who were held out, and the check of the ledger proves nothing: it looks up
         every row of one table in both releases.
 
         What stays allowed: the earlier release was made of rows R, and this one is made of rows T that agree with R in
-        the columns C that the earlier one is made from (what it publishes, and who the person is), as multisets: the
+        the columns C that the earlier one is made from (its published columns, and the person), as multisets: the
         fingerprint, a sum of hashes of rows, is the same. The earlier release is a function f of R in C, and of chance
-        that no row has a part in. R and T agree in C, so f(T) = f(R): what was published is what would have been
-        published of T. Both are releases of T then, and the check on T is the check of any two releases. The people
-        who were held out have no part in f(T), nor in this release, unless they are in T themselves. Where nothing is
-        remembered of the rows of the earlier one, and this one holds rows out, that cannot be known.
+        that is independent of the rows. R and T agree in C, so f(T) = f(R): the published release is the one that would
+        have been published of T. So both are releases of T, and the check on T is the check of any two releases. The
+        people who were held out have no part in f(T), nor in this release, unless they are in T themselves. If the
+        ledger has nothing about the rows of the earlier one, and this one holds rows out, this cannot be known.
         """
         apart, source = entry.hold_out, self.prepared.source
         if apart is None:
@@ -268,7 +269,7 @@ class LedgerOfTable(Ledger):
         return not known or self._print_of(apart["columns"]) != apart["fingerprint"]
 
     def _warn_of_changes(self, earlier: list[Entry]) -> None:
-        """Warn that rows came, went or changed since earlier releases: the check is on the rows of today."""
+        """Warn that rows were added, removed or changed since earlier releases: the check uses the current rows."""
         rows = self.prepared.frequency.rows
         of_the_table = [entry for entry in earlier if not self._is_of_other_rows(entry)]
         if changed := [entry for entry in of_the_table if entry.rows_in != rows or not self._is_source_of(entry)]:
@@ -282,12 +283,12 @@ class LedgerOfTable(Ledger):
             )
 
     def _is_source_of(self, entry: Entry) -> bool:
-        """Return True if the columns of the table are what they were for an earlier release, as far as is known."""
+        """Return True if the columns of the table are those of an earlier release, as far as is known."""
         before = entry.source_fingerprint
         return before == NOT_TAKEN or any(now in {before, NOT_TAKEN} for now in self._prints_of(entry))
 
     def _prints_of(self, entry: Entry) -> Iterator[str]:
-        """Yield the fingerprints that the table has now of the columns that that of an earlier release may be of."""
+        """Yield the current fingerprints of the columns that the fingerprint of an earlier release may cover."""
         source, alone = self.prepared.source, entry.quasi_identifiers
         for names in (alone,) if source.in_warehouse else (entry.fingerprinted_source, alone):
             if all(find_column(name, source.columns) is not None for name in names):
@@ -299,7 +300,7 @@ class LedgerOfTable(Ledger):
 
     @property
     def _fingerprinted_source(self) -> list[str]:
-        """Names of the columns of the table that its fingerprint is of: those that are here."""
+        """Names of the columns of the table in its fingerprint: those that exist here."""
         if self.prepared.source.in_warehouse:
             return self.publication.quasi_identifiers
         entity = self.publication.roles.entity
@@ -308,7 +309,7 @@ class LedgerOfTable(Ledger):
 
     @property
     def _rows_of_source(self) -> exp.Table:
-        """The relation whose columns are fingerprinted: of appended rows, the new ones without those that waited."""
+        """The relation whose columns are fingerprinted: for appended rows, the new ones without those that waited."""
         source = self.prepared.source
         only_read = self.appends and source.preparation is not None and not source.preparation.rules
         return source.table if only_read else source.relation
@@ -321,7 +322,7 @@ class LedgerOfTable(Ledger):
         return self._prints[key]
 
     def _entries(self, common: dict[str, Any], target: Target, rows: int, made: Target) -> Iterator[Entry]:
-        """Yield the entry, unless there is one that says the same of the same target."""
+        """Yield the entry, unless an equal one exists for the same target."""
         engine, publication = self._engine, self.publication
         if isinstance(target, Mapping) or isinstance(made, Mapping):
             raise TypeError("A release of one table has one target")
@@ -354,7 +355,7 @@ class LedgerOfTable(Ledger):
             yield entry
 
     def _promise_something(self, entry: Entry) -> bool:
-        """Return True if this release and an earlier one both promise that people stay among others."""
+        """Return True if this release and an earlier one both promise a privacy model."""
         from kanon_sql.risks.attacks.joint import least_values
 
         own = least_values((model.name, model.required, model.sensitive) for model in self.publication.models)
@@ -362,14 +363,14 @@ class LedgerOfTable(Ledger):
         return min(entry.k, self.policy.k) > 1 or bool(own and theirs)
 
     def _replaced(self, target: exp.Table | Path | None) -> tuple[str | None, str] | None:
-        """Return how the ledger calls what this release replaces; None if it replaces nothing."""
+        """Return the ledger name of the relation that this release replaces; None if it replaces nothing."""
         if target is None:
             return None
         there = target.exists() if isinstance(target, Path) else self._engine.kind_of(target) is not None
         return self._place(target) if there else None
 
     def _require_tuples(self, entry: Entry) -> None:
-        """Raise where people cannot be looked up, since the tuples of the table stay in their warehouse."""
+        """Raise if people cannot be looked up because the tuples of the table stay in their warehouse."""
         engine = self._engine
         if engine.engine_of(self.prepared.source.relation) is not engine:
             raise JointReleaseError(
@@ -381,10 +382,10 @@ class LedgerOfTable(Ledger):
     def _check(self, output: exp.Expr, earlier: list[Entry], replaced: tuple[str | None, str] | None) -> None:
         from kanon_sql.release.ledger.two_releases import Joiner
 
-        self._engine.work_alone(alone=False)  # two releases of a small table are much to join
+        self._engine.work_alone(alone=False)  # two releases of a small table are much work to join
         if isinstance(output, exp.Table):
             relation = output
-        else:  # rows of a file are copied, to be read often
+        else:  # rows of a file are copied because they are read often
             relation = make_table(self._engine, "kanon_release", exp.select("*").from_(output.copy()), _COPY)
         joiner = Joiner(self.prepared, self.publication, relation, self.policy.k)
         alike: dict[tuple[object, ...], list[Entry]] = {}
@@ -422,7 +423,7 @@ class LedgerOfTable(Ledger):
             self._engine.run(sql.drop(relation), "drop the copy of the release")
 
     def _joined(self, joiner: Joiner, entries: list[Entry]) -> tuple[Entry, Joint]:
-        """Return the first of several entries of one release that can be read, and what it says with this one."""
+        """Join the first readable one of several entries of one release with this release; return both results."""
         if (why := self._of_other_classes(entries[-1]) or self._apart(entries[-1])) is not None:
             raise why
         for entry in entries:
@@ -433,7 +434,7 @@ class LedgerOfTable(Ledger):
         raise why or CannotBeCheckedError
 
     def _apart(self, entry: Entry) -> CannotBeCheckedError | None:
-        """Return why rows cannot be looked up in an earlier release as in this one; None if they can."""
+        """Return why an earlier release cannot be looked up as this one can; None if it can."""
         if self._is_of_other_rows(entry):
             return CannotBeCheckedError(
                 "rows were held out of one of the two (--hold-out) and may be in the other, where their difference "
@@ -452,7 +453,7 @@ class LedgerOfTable(Ledger):
         return None
 
     def _of_other_classes(self, entry: Entry) -> CannotBeCheckedError | None:
-        """Return why the classes of an earlier release say too little of it; None if they do not."""
+        """Return why the classes of an earlier release do not describe it well enough; None if they do."""
         why = None
         if entry.together:
             why = "it was released with other tables, which decide what it leaves out"
@@ -467,12 +468,12 @@ class LedgerOfTable(Ledger):
         return command_line("ledger", [self.prepared.source.place], "--forget", which)
 
     def _nested(self, entry: Entry) -> bool:
-        """Return True if the classes of the one are made of whole classes of the other, by the levels of both.
+        """Return True if the classes of one release are unions of whole classes of the other, by the levels of both.
 
-        Both are full-domain releases of the same rows, and either of the same levels, where a class is in both or in
-        one; or one of them is on the way up from the other, and neither leaves out a row. What is left out at one level
-        and published at another stands beside the classes that are subtracted from it. Where either promises k of some
-        columns alone, one further down promises no less than the earlier one did.
+        Both are full-domain releases of the same rows. Either they have the same levels, so that a class is in both or
+        in one; or the levels of one generalize those of the other, and neither leaves out a row. A class that is left
+        out at one level and published at another would be revealed by subtracting classes. If either promises k for
+        some columns only, the one with lower levels promises no less than the earlier one did.
         """
         levels = self.publication.recoding.levels(self.publication.hierarchies)
         same = {(kept.column, kept.fingerprint) for kept in self._hierarchies} == {
@@ -489,11 +490,11 @@ class LedgerOfTable(Ledger):
         return entry.source_fingerprint in self._prints_of(entry)
 
     def _is_of_some_columns(self, entry: Entry) -> bool:
-        """Return True if this release or an earlier one promises k of some of the columns, and not of all together."""
+        """Return True if this release or an earlier one promises k for some columns, but not for all together."""
         return entry.of_columns is not None or known_subsets_of(self.publication.models) is not None
 
     def _promises_as_much(self, entry: Entry) -> bool:
-        """Return True if k of this release is as large as that of an earlier one, and of as many columns."""
+        """Return True if this release promises at least the k of an earlier one, for at least as many columns."""
         known, width = known_subsets_of(self.publication.models), len(self.publication.quasi_identifiers)
         own = width if known is None else min(known.m, width)
         theirs = width if entry.of_columns is None else min(entry.of_columns, width)
@@ -505,9 +506,9 @@ class LedgerOfTable(Ledger):
         return {} if preparation is None else preparation.digests()
 
     def _prepared_otherwise(self, entry: Entry) -> list[str]:
-        """Return the columns of an earlier release that cannot be looked up here: prepared otherwise, or not there.
+        """Return the columns of an earlier release that cannot be looked up: missing here, or prepared differently.
 
-        And those that it shows, and this release shows under another name: rows could be joined by them.
+        Also the columns that this release shows under another name: rows could be joined by them.
         """
         own, theirs = self._prepared, entry.prepared
         named = [*entry.quasi_identifiers, *entry.published_as_they_are, *([entry.entity] if entry.entity else [])]
@@ -529,7 +530,7 @@ class LedgerOfTable(Ledger):
         return [name for name in (*(kept.column for kept in other), *entry.sensitive) if name in zoned]
 
     def _can_be_joined(self, entry: Entry) -> bool:
-        """Return True if rows can be joined by a column that both show, and so a sensitive one that one shows."""
+        """Return True if rows can be joined by a column that both show, and so reveal a sensitive column of one."""
         roles = self.publication.roles
         own = {folded(column.name) for column in (*roles.sensitive, *roles.insensitive)}
         theirs = {folded(name) for name in entry.published_as_they_are}
@@ -551,7 +552,7 @@ class LedgerOfTable(Ledger):
         )
 
     def _what_is_left(self, joint: Joint) -> str:
-        """Return what two releases leave, as what the new one does."""
+        """Describe the groups that two releases leave, as a sentence about the new one."""
         classes, said, (schema, name) = joint.classes, [], self._source()
         table = name if schema == "main" else f"{schema}.{name}"
         if classes.below_k:
@@ -591,7 +592,7 @@ class LedgerOfTable(Ledger):
 
 
 def _same_place(one: tuple[str | None, str], other: tuple[str | None, str] | None) -> bool:
-    """Return True if two targets are the same; paths are compared to the letter."""
+    """Return True if two targets are the same; paths are compared literally."""
     if other is None or one[0] is None or other[0] is None:
         return one == other
     return (folded(one[0]), folded(one[1])) == (folded(other[0]), folded(other[1]))

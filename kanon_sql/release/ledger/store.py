@@ -1,6 +1,6 @@
-"""What is remembered of a release, and where: an entry of the table ``kanon.releases`` beside the data.
+"""The stored record of a release: an entry of the table ``kanon.releases`` beside the data.
 
-An entry has how the release was made, and fingerprints. Nothing in it is a value of the table.
+An entry describes how the release was made, and has fingerprints. It contains no value of the table.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 ReleaseKind = Literal["table", "view", "file"]
 _K_ANONYMITY = "k-anonymity"
 _OF_A_RECORD = ("id", "made_at", "target_schema", "target_name", "fingerprint")
-"""Columns that tell a record of the ledger from others."""
+"""Columns that distinguish the records of the ledger."""
 OF_SEVERAL_TABLES = "together"
-"""In what is remembered of a policy: that the table was released together with others, and with which."""
+"""Key in the remembered policy: the table was released together with others, which it lists."""
 HOLD_OUT = "hold_out"
-"""In what is remembered of a policy: that rows were held out, how many, and a fingerprint of the others."""
+"""Key in the remembered policy: rows were held out. It has their number and a fingerprint of the other rows."""
 
 
 @dataclass(frozen=True)
 class KeptHierarchy:
-    """The hierarchy of a quasi-identifier: its rule is None where it was chosen or stored."""
+    """The hierarchy of a quasi-identifier; its rule is None if it was chosen or stored."""
 
     column: str
     rule: str | None
@@ -50,37 +50,37 @@ class KeptHierarchy:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A release that is remembered."""
+    """A release in the ledger."""
 
     number: int
-    made_at: datetime  # when it was made, in UTC
-    source: tuple[str, str]  # schema and name of the table that it was made from
-    kind: ReleaseKind  # whether it is a table, a view or a file
-    target: tuple[str | None, str]  # its schema and name; of a file, None and its path
+    made_at: datetime  # in UTC
+    source: tuple[str, str]  # schema and name of the source table
+    kind: ReleaseKind  # table, view or file
+    target: tuple[str | None, str]  # its schema and name; for a file, None and its path
     rows_in: int  # rows of the table
     rows_out: int  # rows of the release
-    policy: dict[str, Any]  # roles of the columns, models, and how it was searched
+    policy: dict[str, Any]  # roles of the columns, models, and settings of the search
     levels: dict[str, int] | None  # the level of each quasi-identifier; None if a column has several
     hierarchies: tuple[KeptHierarchy, ...]  # of the quasi-identifiers
-    fingerprint: str  # of its quasi-identifiers and sensitive columns (not in 0.1.0); of a view, of its definition
-    # Of these columns and the entity in the table; of a warehouse, and by 0.1.0, of the quasi-identifiers alone.
+    fingerprint: str  # of its quasi-identifiers and sensitive columns (not in 0.1.0); for a view, of its definition
+    # Of these columns and the entity in the table; for a warehouse, and in 0.1.0, of the quasi-identifiers only.
     source_fingerprint: str
 
     @property
     def name(self) -> str:
-        """What it is called in messages: its name as ``--into`` takes it, or its path."""
+        """Its name in messages: as ``--into`` takes it, or its path."""
         schema, name = self.target
         return name if schema in {None, "main"} else f"{schema}.{name}"
 
     @property
     def source_name(self) -> str:
-        """What its table is called in messages."""
+        """The name of its table in messages."""
         schema, name = self.source
         return name if schema == "main" else f"{schema}.{name}"
 
     @property
     def k(self) -> int:
-        """The k that it promised, of all quasi-identifiers or of some; 1 if it promised none."""
+        """The k that it promised, for all quasi-identifiers or for some; 1 if it promised none."""
         of_k = (
             model["required"]
             for model in self.models
@@ -90,23 +90,23 @@ class Entry:
 
     @property
     def of_columns(self) -> int | None:
-        """Of how many of the quasi-identifiers k was promised; None if of all of them together."""
+        """The number of quasi-identifiers that k was promised for; None if for all of them together."""
         return next((m for model in self.models if (m := columns_named(model["model"])) is not None), None)
 
     @property
     def together(self) -> bool:
-        """Whether it was released together with other tables, whose people and events decide what was left out."""
+        """True if it was released together with other tables, whose people and events decide what is left out."""
         return OF_SEVERAL_TABLES in self.policy
 
     @property
     def hold_out(self) -> dict[str, Any] | None:
-        """How many ``rows`` were held out, and the ``fingerprint`` of ``columns`` in the others; None if none were."""
+        """How many ``rows`` were held out, and the ``fingerprint`` of ``columns`` of the others; None if none were."""
         apart: dict[str, Any] | None = self.policy.get(HOLD_OUT)
         return apart
 
     @property
     def models(self) -> list[dict[str, Any]]:
-        """The privacy models that it promised: the name of each, what it requires, and its sensitive column."""
+        """The privacy models that it promised: name, requirement, and sensitive column of each."""
         return list(self.policy["models"])
 
     @property
@@ -116,18 +116,18 @@ class Entry:
 
     @property
     def prepared(self) -> dict[str, str]:
-        """By column, what tells the way it was prepared from another one."""
+        """For each prepared column, an identifier of its preparation."""
         return dict(self.policy["columns"].get("prepared", {}))
 
     @property
     def time_zone(self) -> str | None:
-        """The time zone of its labels and texts; None if its table had no column of one, or by an earlier version."""
+        """The time zone of its labels and texts; None if no column of its table has one, or in earlier versions."""
         zone: str | None = self.policy.get("time_zone")
         return zone
 
     @property
     def entity(self) -> str | None:
-        """The column that named the person, where people were counted."""
+        """The column that named the person, if people were counted."""
         named: str | None = self.policy["columns"]["entity"]
         return named
 
@@ -138,28 +138,28 @@ class Entry:
 
     @property
     def fingerprinted_source(self) -> list[str]:
-        """Names of the columns of the table that its fingerprint is of."""
+        """Names of the columns of the table in its source fingerprint."""
         named = [] if self.entity is None else [self.entity]
         return list(dict.fromkeys([*self.quasi_identifiers, *self.sensitive, *named]))
 
     @property
     def published_as_they_are(self) -> list[str]:
-        """Names of the other columns that it published, with those that it published by a rule."""
+        """Names of the other columns that it published, including those published by a rule."""
         columns = self.policy["columns"]
         return [*columns["sensitive"], *columns["insensitive"]]
 
     @property
     def published_by_rule(self) -> dict[str, tuple[str, ...]]:
-        """The rules by which it published some of these, by the folded name of the column."""
+        """The rules by which it published some of these columns, by the folded name of the column."""
         rules: dict[str, list[str]] = self.policy.get("publish", {})
         return {folded(name): tuple(sorted(texts)) for name, texts in rules.items()}
 
     def is_of(self, source: tuple[str, str]) -> bool:
-        """Return True if it was made from a table."""
+        """Return True if a table is its source."""
         return [folded(part) for part in self.source] == [folded(part) for part in source]
 
     def alike(self) -> tuple[Any, ...]:
-        """Return what releases have in common that say the same: to check one of them is to check all."""
+        """Return a key that is equal for equivalent releases: to check one of them is to check all."""
         models = tuple((model["model"], model["required"], model["sensitive"]) for model in self.models)
         shown = (
             *sorted(self.published_as_they_are),
@@ -170,12 +170,12 @@ class Entry:
         return (self.kind, self.fingerprint, self.entity, self.hierarchies, models, tuple(self.sensitive), shown, rows)
 
     def is_record_of(self, other: Entry) -> bool:
-        """Return True if both are one record of the ledger, as it was written and as it was read."""
+        """Return True if both are the same record of the ledger, one as written and one as read."""
         ours, theirs = (one.values() for one in (self, other))
         return all(ours[name] == theirs[name] for name in _OF_A_RECORD)
 
     def says_the_same(self, other: Entry) -> bool:
-        """Return True if another entry of the same table is of the same release under the same name, made again."""
+        """Return True if another entry of the same table is the same release under the same name, made again."""
         return self.target == other.target and self.policy == other.policy and self.alike() == other.alike()
 
     def values(self) -> dict[str, Any]:
@@ -220,10 +220,10 @@ def _entry_of(row: tuple[Any, ...]) -> Entry:
 def remembered_policy(
     policy: Policy, roles: Roles, time_zone: str | None, prepared: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return what is remembered of a policy: names of columns, models with their bounds, how it was searched.
+    """Return the remembered part of a policy: column names, models with their bounds, settings of the search.
 
-    The seed is left out: no check needs it, and a ledger should say no more of how rows came to stand where they stand,
-    and of what was drawn, than it must.
+    The seed is left out. No check needs it, and a ledger should reveal as little as possible about the order of rows
+    and about random choices.
     """
     options = {name: getattr(policy, name) for name in OPTIONS}
     pseudonymized = [column.name for column in roles.pseudonymized]
@@ -251,11 +251,11 @@ def remembered_policy(
     }
 
 
-def _plain(required: Any) -> Any:  # noqa: ANN401 - what a model requires: a whole number, a share, or several
+def _plain(required: Any) -> Any:  # the requirement of a model: a whole number, a share, or several
     return required if isinstance(required, int | float) else str(required)
 
 
-# The table of the ledger. A workbench has a copy of what its warehouse has.
+# The table of the ledger. A workbench has a copy of the ledger of its warehouse.
 
 
 def _ledger_table() -> exp.Table:
@@ -263,7 +263,7 @@ def _ledger_table() -> exp.Table:
 
 
 def entries_of(engine: DuckDBEngine) -> list[Entry]:
-    """Return the releases that a database remembers, in the order in which they were made."""
+    """Return the releases that a database remembers, oldest first."""
     newest = engine.newest_entries
     if engine.kind_of(_ledger_table()) is None and not newest:
         return []
@@ -284,14 +284,14 @@ def _require_readable(engine: DuckDBEngine) -> None:
 
 @contextmanager
 def alone(engine: DuckDBEngine) -> Iterator[None]:
-    """Keep other runs from the ledger until the end, and read it as it is now: others write to that of a warehouse."""
+    """Lock the ledger for other runs until the end, and read it again: others write to the ledger of a warehouse."""
     _require_readable(engine)
     with engine.alone(_ledger_table(), sql.query("ledger/entries")):
         yield
 
 
 def remember(engine: DuckDBEngine, entry: Entry) -> None:
-    """Write an entry into the ledger, which is made if there is none."""
+    """Write an entry into the ledger, and make the ledger if there is none."""
     for place in engine.keepers:
         place.run(sql.statement("ledger/schema"), "the schema of the ledger")
         place.run(sql.statement("ledger/create"), "the ledger")
@@ -299,7 +299,7 @@ def remember(engine: DuckDBEngine, entry: Entry) -> None:
 
 
 def take_back(engine: DuckDBEngine, entry: Entry) -> None:
-    """Take an entry out of the ledger that was written a moment ago; one of another run with its number stays."""
+    """Remove an entry that was just written from the ledger; another run's entry with the same number stays."""
     written = entry.values()
     values = {name: written[name] for name in _OF_A_RECORD}
     for place in engine.keepers:
@@ -311,7 +311,7 @@ def forget_statements(entries: list[Entry]) -> list[exp.Expr]:
 
 
 def forgotten(entries: list[Entry], which: str) -> list[Entry]:
-    """Return the entries with a name or path, or with that number where none has it; and those released with them."""
+    """Return the entries with a name or path, or else with that number; and those that were released with them."""
     named = [entry for entry in entries if folded(which) in {folded(entry.name), folded(entry.target[1])}]
     found = named or [entry for entry in entries if str(entry.number) == which]
     if not found:

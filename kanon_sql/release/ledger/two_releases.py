@@ -1,8 +1,8 @@
-"""A new release together with an earlier one: who is left with fewer than k, or with too few sensitive values.
+"""A new release together with an earlier one: people left with fewer than k others, or too few sensitive values.
 
 The attack is that of ``kanon_sql.risks.attacks``: an attacker knows the quasi-identifiers of both releases and looks a
-person up in each. What the one publishes as it is in a column that is a quasi-identifier of the other is read too. A
-column for which the two have different hierarchies is looked up twice, in each release under its own.
+person up in each. If one release publishes a quasi-identifier of the other unchanged, it is read too. A column with
+different hierarchies in the two releases is looked up twice, in each release under its own hierarchy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Side:
-    """One of two releases: its rows, the hierarchies that it was made with, and other columns that it publishes."""
+    """One of two releases: its rows, the hierarchies that it was made with, and its other published columns."""
 
     relation: exp.Table
     hierarchies: Sequence[Hierarchy]
@@ -48,27 +48,27 @@ class _Side:
     columns: Sequence[Column]
 
     def column(self, hierarchy: Hierarchy) -> Column | None:
-        """Return the column that is read under a hierarchy; None if it says nothing, or is read under its own."""
+        """Return the column to read under a hierarchy; None if it reveals nothing, or has its own hierarchy."""
         name = hierarchy.column.name
         if any(each is hierarchy for each in self.hierarchies):
             return find_column(name, self.columns)
         return None if name in {each.column.name for each in self.hierarchies} else self.shown(name)
 
     def shown(self, name: str) -> Column | None:
-        """Return a column that it publishes as it is, or by a rule; None if it does not."""
+        """Return a column that it publishes unchanged or by a rule; None if it does not."""
         return find_column(name, self.columns) if _is_in(name, self.as_they_are) else None
 
 
 @dataclass
 class Joiner:
-    """A new release, to be joined with earlier ones; ``k`` is what it promises."""
+    """A new release, to be joined with earlier ones; ``k`` is its promise."""
 
     prepared: Prepared
     publication: Publication
     output: exp.Table
     k: int
     _known: dict[tuple[str, str], Hierarchy] = field(default_factory=dict)
-    # The new release as it is looked up, and the places of all columns that one of both is looked up by.
+    # The new release as it is looked up, and the places of all columns that either of the two is looked up by.
     _lookups: dict[tuple[str, ...], tuple[Side, tuple[Places, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Joiner:
             self._known[self._key_of(hierarchy)] = hierarchy
 
     def joined(self, entry: Entry) -> Joint:
-        """Return what the new release and an earlier one say together."""
+        """Return what the new release and an earlier one reveal together."""
         source = self.prepared.source
         self._require_comparable(entry)
         new, old = self._new(), self._old(entry)
@@ -97,7 +97,7 @@ class Joiner:
         joints = [join(sides, wanted, entry.name, k, person, by) for person in persons]
         joint = max(
             joints, key=lambda joint: (joint.succeeded, joint.classes.rows_below_k)
-        )  # where releases count people by different columns
+        )  # if the releases count people by different columns
         found.drop()
         found.candidates.drop()
         return joint
@@ -118,7 +118,7 @@ class Joiner:
         return {folded(one.column.name): tuple(sorted(rule.text for rule in one.rules)) for one in columns}
 
     def _require_comparable(self, entry: Entry) -> None:
-        """Raise where one release publishes a column by a rule that the other generalizes, or calls sensitive."""
+        """Raise if one release publishes a column by a rule and the other generalizes it or calls it sensitive."""
         roles = self.publication.roles
         own = {folded(column.name) for column in (*roles.quasi_identifiers, *roles.sensitive)}
         theirs = {folded(name) for name in (*entry.quasi_identifiers, *entry.sensitive)}
@@ -129,7 +129,7 @@ class Joiner:
             )
 
     def _can_be_joined_by(self, name: str, entry: Entry) -> bool:
-        """Return True if values of a column that both publish can be compared as they stand."""
+        """Return True if published values of a column can be compared directly between the two releases."""
         own, theirs = (rules.get(folded(name), ()) for rules in (self._by_rule, entry.published_by_rule))
         if not own and not theirs:
             return True
@@ -157,7 +157,7 @@ class Joiner:
         return hierarchy.column.name, fingerprint.of_hierarchy(self.prepared.source.engine, hierarchy)
 
     def _joinable(self, entry: Entry, new: _Side, old: _Side) -> tuple[list[InBoth], list[InBoth]]:
-        """Return sensitive columns that one publishes alone, and those by which rows of both can be joined."""
+        """Return sensitive columns that only one release publishes, and columns by which rows of both can be joined."""
         columns, models = self.prepared.source.columns, self.publication.models
         least = least_values((model.name, model.required, model.sensitive) for model in models)
         least |= least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
@@ -185,7 +185,7 @@ class Joiner:
         return in_one, joined_by
 
     def _sensitive(self, entry: Entry, new: _Side, old: _Side) -> list[InBoth]:
-        """Return the columns that both publish as they are, and that one of them calls sensitive."""
+        """Return the columns that both publish unchanged, and that one of them calls sensitive."""
         columns, models = self.prepared.source.columns, self.publication.models
         own = least_values((model.name, model.required, model.sensitive) for model in models)
         theirs = least_values((model["model"], model["required"], model["sensitive"]) for model in entry.models)
@@ -204,7 +204,7 @@ class Joiner:
     def _lookup(
         self, both: Sequence[Hierarchy], new: _Side, columns: Sequence[Column]
     ) -> tuple[Side, tuple[Places, ...]]:
-        """Return the new release, looked up under hierarchies, and their places; the same for the same hierarchies."""
+        """Return the new release, looked up under hierarchies, and their places; cached by hierarchies."""
         key = (*(hierarchy.relation.name for hierarchy in both), "", *(column.name for column in columns))
         if key not in self._lookups:
             source, prepared = self.prepared.source, self.prepared
@@ -212,7 +212,7 @@ class Joiner:
             if len(both) > len(prepared.hierarchies):
                 frequency = build_frequency(source.engine, source.relation, both, None)
                 labels = make_labels(frequency, both)
-            # Not kept with the prepared table: what is made in a transaction is gone if that is taken back.
+            # Not cached with the prepared table: tables that a transaction made are gone after a rollback.
             places = make_places(frequency, both, labels)
             needed = [*(hierarchy.column for hierarchy in both), *columns]
             people = make_people(source.engine, source.relation, list(dict.fromkeys(needed)), places)
@@ -228,7 +228,7 @@ class Joiner:
 
 
 def _in_both(first: Column | None, second: Column | None, original: Column | None, least: int = 2) -> InBoth:
-    """Return a column as two releases show it; without its ``original``, values are compared as they stand."""
+    """Return a column as two releases show it; without its ``original``, values are compared directly."""
     one, other = (None if own is None else Shared(own, original or own) for own in (first, second))
     return InBoth(one, other, least)
 

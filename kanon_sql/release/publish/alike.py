@@ -1,12 +1,12 @@
-"""Rows of a release that are alike are made and sorted once, and written as often as they are there.
+"""Make and sort equal rows of a release once, and write each as often as it occurs.
 
-In tables of people, a release has few different rows, and to sort all of them is what a large one waits for: with
-100,000,000 rows and 8 GB, for two minutes of three. The rows and their order are those of ``release_query``, whose
-equal rows stand side by side.
+In tables of people, a release has few distinct rows, and sorting dominates large releases: with 100,000,000 rows and
+8 GB, it takes two of three minutes. The rows and their order are those of ``release_query``, whose equal rows are
+adjacent.
 
-1. Count what can be different: classes, times the values of each column beside them.
-2. Make each different row once, in the order of the release, with how often it is there.
-3. Publish the rows of that.
+1. Count the possible distinct rows: classes, times the values of each other column.
+2. Make each distinct row once, in the order of the release, with its frequency.
+3. Publish the rows of that table.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from kanon_sql.release.verify.verify import Expected
 
 _MANY_ROWS = 250_000
-"""Fewer are sorted in the time that it takes to plan this."""
+"""For fewer rows, sorting takes no longer than planning this."""
 _OFTEN = 8
-"""How often a row is there on average at least, so that counting pays."""
+"""Minimum average frequency of a row for which counting pays off."""
 
 
 def make_alike(
     engine: DuckDBEngine, publication: Publication, lookups: Mapping[str, exp.Table], expected: Expected
 ) -> exp.Table | None:
-    """Return a temporary table of the different rows of a release, for ``repeated_query``; None if most differ."""
+    """Make a temporary table of the distinct rows of a release, for ``repeated_query``; None if most rows differ."""
     if not _are_alike(engine, publication, expected):
         return None
     query = release_query(publication, lookups)
@@ -57,13 +57,13 @@ def make_alike(
 
 
 def repeated_query(alike: exp.Table, publication: Publication) -> exp.Select:
-    """Return the query of a release whose different rows were made."""
+    """Return the query of a release whose distinct rows were made."""
     names = [column.name for column in publication.columns]
     return sql.repeated(alike, names, unused_name("n", names))
 
 
 def _are_alike(engine: DuckDBEngine, publication: Publication, expected: Expected) -> bool:
-    """Return True if there are many rows, few different ones, and no two that are equal and written in two ways."""
+    """Return True if there are many rows, few distinct ones, and no equal ones that are written in two ways."""
     few = expected.rows // _OFTEN
     if expected.rows < _MANY_ROWS or expected.classes > few:
         return False

@@ -1,4 +1,4 @@
-"""Releases as files: Parquet, CSV, JSON, Excel, and DuckDB files with one table and nothing of its source.
+"""Releases as files: Parquet, CSV, JSON, Excel, and DuckDB files that contain only the released table.
 
 Below the sinks: which types and values a format can hold, the statement that writes a file, and the query that reads it
 back.
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.publish.publisher import OneTable, Releasing
 
 DATABASE = "duckdb"
-"""The format of files that are databases."""
+"""The file format of a database."""
 _FORMATS = {
     ".parquet": "parquet",
     **dict.fromkeys(DELIMITER_BY_SUFFIX, "csv"),
@@ -70,7 +70,7 @@ _FORMATS = {
 
 
 def check_file(source: Source, path: Path, *, replace: bool) -> str:
-    """Return the format of a file that a release will be written to; refuse it before any work is done for it."""
+    """Return the format of a release file. Refuse it before any work is done."""
     format_name = check_format(path)
     database = source.database or (source.address.file if isinstance(source.address, DatabaseAddress) else None)
     require_elsewhere(path, database, source.file, replace=replace)
@@ -79,7 +79,7 @@ def check_file(source: Source, path: Path, *, replace: bool) -> str:
 
 
 def require_not_behind(source: Source, path: Path) -> None:
-    """Raise if a file is to be replaced that a view, which is to be anonymized, could read."""
+    """Raise if the file to be replaced could be read by the view that is to be anonymized."""
     may_be_view = source.file is None and source.frame_kind is None and source.address is None
     if not path.exists() or not may_be_view:
         return
@@ -92,7 +92,7 @@ def require_not_behind(source: Source, path: Path) -> None:
 
 
 def require_elsewhere(path: Path, database: Path | None, file: Path | None = None, *, replace: bool) -> None:
-    """Refuse a path that is taken, cannot be written, or is of what is to be anonymized: a database, or files."""
+    """Refuse a path that is taken, cannot be written, or belongs to the source: its database, or its files."""
     itself = database is not None and path.exists() and same_file(path, database)
     among = file is not None and is_among(file, path)
     if among and not path.exists():
@@ -100,7 +100,7 @@ def require_elsewhere(path: Path, database: Path | None, file: Path | None = Non
     if itself or among:
         raise UsageError(f"{path} is what is to be anonymized: write the release to another file, or give --in-place.")
     require_free(path, replace=replace)
-    if not os.access(path.parent, os.W_OK | os.X_OK):  # known before the work is done, not after it
+    if not os.access(path.parent, os.W_OK | os.X_OK):  # checked before the work, not after
         raise unwritable(path.parent, "no permission")
 
 
@@ -114,7 +114,7 @@ def check_format(path: Path) -> str:
 
 
 def for_file(publication: Publication, source: Source, path: Path, destination: Destination) -> Publication:
-    """Return a publication as it is written to a file: for spreadsheets or not, with which signs and encoding."""
+    """Return a publication adapted to a file: spreadsheet safety, decimal sign, delimiter and encoding."""
     suffix = path.suffix.lower()
     delimiter = (
         destination.delimiter
@@ -139,7 +139,7 @@ def for_file(publication: Publication, source: Source, path: Path, destination: 
 
 
 class FileSink(Sink[Published]):
-    """A file of a format, written beside where it is to be; it is verified as it can be read back."""
+    """A file that is written beside its final path, and verified by reading it back."""
 
     kind = "file"
     released: OneTable
@@ -153,7 +153,7 @@ class FileSink(Sink[Published]):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """A directory beside the file, which is gone afterwards, and the same rows for all statements."""
+        """Make a temporary directory beside the file, and keep one snapshot of rows for all statements."""
         with ExitStack() as at_end:
             self.partial = at_end.enter_context(private_directory(self.path.parent)).path / self.path.name
             self.readable = readable(self.written, self.partial)
@@ -199,7 +199,7 @@ class DatabaseSink(Sink[Outcome]):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """A directory beside the file, which is gone afterwards, and a new database in it."""
+        """Make a temporary directory beside the file, and a new database in it."""
         with workspace(self.path) as directory:
             self.file = directory / "new.duckdb"
             self.attached = self.engine.attach_new(self.file)
@@ -227,9 +227,9 @@ def finish_file(
     rename: Callable[[Path, Path], object] = os.replace,
     files: tuple[Mapping[str, Path], Mapping[str, Path]] | None = None,
 ) -> None:
-    """Give a verified file, or a directory of files, its name, and remember it in the ledger; both or none.
+    """Give a verified file or directory its name, and remember it in the ledger; both or neither.
 
-    ``files`` are those of a directory, by the names of their tables: as they will be called, and as they are there now.
+    ``files`` are the files of a directory by table name: with their final paths, and with their present paths.
     """
     target, written = files or (path, partial)
     with nullcontext() if ledger is None else ledger.recording():
@@ -242,7 +242,7 @@ def finish_file(
 
 
 def readable(publication: Publication, partial: Path) -> Path:
-    """Return where a file is as text in UTF-8: beside it, if it is an Excel file or has another encoding."""
+    """Return the path of a file as UTF-8 text: beside it, for an Excel file or another encoding."""
     is_readable = publication.encoding is None and partial.suffix.lower() != XLSX
     return partial if is_readable else partial.with_name(f"utf8-{partial.name}")
 
@@ -256,7 +256,7 @@ def database_statements(source: Source, query: exp.Query, path: Path) -> tuple[t
 
 
 _RUN = "^'*[=+@\\t\\r\\n-]"
-"""What a spreadsheet runs or takes apart: a sign of a formula at the begin of a cell."""
+"""Text that a spreadsheet evaluates or splits: the first character of a formula at the start of a cell."""
 _PREFIXED = _RUN.replace("*", "+", 1)
 _MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
 _NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"
@@ -265,13 +265,13 @@ _MAY_BE_LONG = re.compile(r"DECIMAL\((1[6-9]|[23]\d),[^)]*\)$|U?HUGEINT$|BIGNUM$
 _MAY_BE_VERY_LONG = re.compile(r"U?HUGEINT$")
 _NO_DIGITS = r"^-?[0.]+|[^0-9]"
 _DIGITS = 15
-"""Digits of a number that a floating-point number keeps, as which JSON is read."""
+"""Digits of a number that survive in the floating-point numbers in which JSON is read."""
 _DIGITS_OF_DECIMALS = 38
-"""Digits of the decimals that Arrow has in the place of HUGEINT."""
-# Types whose values would not come back as they were.
+"""Digits of the decimals that Arrow has instead of HUGEINT."""
+# Types whose values would not be read back unchanged.
 _NOT_IN_PARQUET = re.compile(r"\b(U?HUGEINT|INTERVAL|VARIANT|TIME WITH TIME ZONE)\b|\b(UNION|TUPLE)\(")
 _NOT_IN_TEXT = re.compile(r"\bVARIANT\b|\b(UNION|MAP|TUPLE)\(")
-_NOT_IN_JSON = re.compile(r"\bDECIMAL\((\d+),\s*\1\)")  # written as .5, which is no JSON
+_NOT_IN_JSON = re.compile(r"\bDECIMAL\((\d+),\s*\1\)")  # written as .5, which is not valid JSON
 _NOT_IN_FRAMES = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
@@ -294,11 +294,11 @@ def _unfit(name: str, why: str) -> UsageError:
 
 
 def _as_text_written(query: exp.Select, publication: Publication, format_name: str) -> exp.Select:
-    """Return the query of a release with its decimal signs, and an apostrophe before what a spreadsheet would run.
+    """Return the query of a release with its decimal signs, and an apostrophe before text that a spreadsheet would run.
 
-    For Excel, where no text is run, with all values as texts. Apostrophes are for texts and names, if they are asked
-    for (``spreadsheet_safe``). A text that begins with apostrophes and such a character gets one more, so that each can
-    be read back.
+    For Excel, all values are texts, because Excel does not run texts. Apostrophes are for texts and names, if requested
+    (``spreadsheet_safe``). A text that begins with apostrophes and such a character gets one more apostrophe, so that
+    each text can be read back.
     """
     made = query.copy()
     projections = []
@@ -330,7 +330,7 @@ def _is_text(kind: str) -> bool:
 
 
 def _format_of(name: str, kind: str, publication: Publication) -> str | None:
-    """Return how the dates of a column are written; None if it has none, or as in SQL."""
+    """Return the date format of a column; None if it has no dates, or the format of SQL."""
     return publication.formats.get(name) if Column("", kind).family in {"date", "timestamp"} else None
 
 
@@ -339,10 +339,10 @@ def _has_decimals(kind: str) -> bool:
 
 
 def copy_statement(query: exp.Select, path: Path, format_name: str, publication: Publication) -> exp.Copy:
-    """Return the statement that writes the rows of a query to a file, as the publication has it.
+    """Return the statement that writes the rows of a query to a file with the settings of the publication.
 
-    Where values of a CSV file are not separated by commas, texts are quoted: labels such as [10, 20) have commas, and
-    who reads the file may guess what separates values.
+    If the delimiter of a CSV file is not a comma, texts are quoted: labels such as [10, 20) have commas, and a reader
+    may guess the delimiter.
     """
     if format_name == EXCEL or publication.spreadsheet_safe or publication.decimal != "." or publication.formats:
         query = _as_text_written(query, publication, format_name)
@@ -377,7 +377,7 @@ def plain_copy(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
 def file_as_rows(
     path: Path, format_name: str, types: Mapping[str, str], publication: Publication | None = None
 ) -> exp.Subquery:
-    """Return a file, plain without a publication, as a subquery: read as text, so that nothing is guessed, and cast."""
+    """Return a file (plain without a publication) as a subquery: read as text, so types are not guessed, and cast."""
     if format_name == "parquet":
         reader = read_from("read_parquet", str(path), {})
         query = exp.select(*map(sql.column, types))
@@ -411,7 +411,7 @@ def _read(name: str, kind: str, publication: Publication | None, format_name: st
 
 
 def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: str = ",") -> exp.Table:
-    """Return the relation of a file of text, all columns as they are written: a text of JSON has its quotes."""
+    """Return the relation of a text file with all columns as written: a JSON text has its quotes."""
     if format_name == "csv":
         return text_reader(path, dict.fromkeys(types, "VARCHAR"), csv=True, delimiter=delimiter)
     kinds = {name: "JSON" if kind == "JSON" else "VARCHAR" for name, kind in types.items()}
@@ -419,16 +419,16 @@ def _as_text(path: Path, format_name: str, types: Mapping[str, str], delimiter: 
 
 
 def read_as_written(path: Path, format_name: str, names: Sequence[str], delimiter: str) -> exp.Table:
-    """Return a file of text, read with every value as it is written: of JSON, with its quotes."""
+    """Return a text file with every value as written; JSON texts with their quotes."""
     types = dict.fromkeys(names, "VARCHAR" if format_name == "csv" else "JSON")
     return _as_text(path, format_name, types, delimiter)
 
 
 def require_json(engine: Engine, publication: Publication, path: Path) -> None:
-    """Raise if other programs could not read a file of JSON as it is meant.
+    """Raise if other programs could read a JSON file differently.
 
-    A quasi-identifier is of type JSON; or DuckDB wrote NaN or Infinity, which are no JSON; or numbers of more digits
-    than readers keep; or the null of JSON, which cannot be told from NULL.
+    Causes: a quasi-identifier of type JSON; NaN or Infinity, which DuckDB writes but JSON does not allow; numbers with
+    more digits than readers keep; or a JSON null, which looks the same as NULL.
     """
     types = publication.published_types
     if named := [name for name in publication.quasi_identifiers if types[name] == "JSON"]:
@@ -450,7 +450,7 @@ def require_json(engine: Engine, publication: Publication, path: Path) -> None:
 
 
 def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
-    """Raise if a data frame would have other values than the release: pandas has floats in the place of decimals."""
+    """Raise if a data frame would have other values than the release: pandas has floats instead of decimals."""
     require_types(publication.published_types, "a data frame")
     with with_replaced(engine, publication):
         if kind == "pandas":
@@ -460,7 +460,7 @@ def require_frame(engine: Engine, publication: Publication, kind: str) -> None:
 
 
 def _require_short(engine: Engine, publication: Publication, types: re.Pattern[str], most: int, reader: str) -> None:
-    """Raise if columns of some types have numbers of more digits than the format keeps."""
+    """Raise if columns of some types have numbers with more digits than the format keeps."""
     names = [name for name, kind in publication.published_types.items() if types.match(kind)]
 
     def is_long(number: exp.Column) -> exp.Expr:
@@ -477,7 +477,7 @@ def _require_short(engine: Engine, publication: Publication, types: re.Pattern[s
 def _require_none(
     engine: Engine, names: list[str], condition: Callable[[exp.Column], exp.Expr], rows: exp.Table, why: str
 ) -> None:
-    """Raise if a column meets a condition in some rows; ``why`` has a place for their number."""
+    """Raise if a column meets a condition in some rows; ``why`` has a placeholder for their number."""
     if names:
         found = [sql.where(sql.count_rows(), condition(sql.column(name))) for name in names]
         counts = engine.row(exp.select(*found).from_(rows.copy()), "values that others do not have")

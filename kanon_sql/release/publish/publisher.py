@@ -1,12 +1,12 @@
-"""The one publisher: puts a release under a name, all or nothing.
+"""The publisher: puts a release under a name, all or nothing.
 
-0. Before any work is done: refuse a name that the release may not have (``check_target``).
-1. Take the steps of ``PUBLISH``. Make it under a name of kanon's own; verify it there, by statements of their own; ask
-   the ledger whether it may be published beside earlier releases; do what else comes before its name.
-2. Take the step of ``RECORD``: give it its name, and remember it in the ledger, both or none.
+0. Before any work: refuse a name that the release may not have (``check_target``).
+1. The steps of ``PUBLISH``. Make the release under a temporary name; verify it there, by separate statements; check it
+   against earlier releases in the ledger; complete all other work.
+2. The step of ``RECORD``: give the release its name and remember it in the ledger, both or neither.
 
-If a step of ``PUBLISH`` fails, what was made is undone. What differs between destinations is a ``Sink``. Those of
-DuckDB's tables, views and data frames are here, the others in ``files`` and ``warehouse``; ``route`` chooses.
+If a step of ``PUBLISH`` fails, the release is undone. A ``Sink`` is one kind of destination. The sinks for DuckDB's
+tables, views and data frames are here, the others in ``files`` and ``warehouse``; ``route`` chooses.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ if TYPE_CHECKING:
     from kanon_sql.release.verify.verify import Expected
 
 KINDS: dict[Kind, RelationKind] = {"table": "TABLE", "view": "VIEW", "materialized-view": "MATERIALIZED VIEW"}
-"""What a database calls them."""
+"""Their names in SQL."""
 _WITH_CATALOG, _WITH_SCHEMA = 3, 2  # parts of a name
-_SECURE_SINCE = 2  # the version of DuckDB whose files have secure views
+_SECURE_SINCE = 2  # the first major version of DuckDB whose files have secure views
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def target_table(engine: Engine, name: str) -> exp.Table:
-    """Return the table of a name, in its schema where the name begins with that of one and a dot."""
+    """Return the table of a name. Its schema is the part before the first dot if such a schema exists."""
     if not name.strip():
         raise UsageError("The name of the release is empty.")
     ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
@@ -85,10 +85,10 @@ def target_table(engine: Engine, name: str) -> exp.Table:
 
 
 def check_target(source: Source, name: str, kind: str, *, replace: bool | None, remembers: bool = True) -> exp.Table:
-    """Return the table or view that a release will be; refuse it before any work is done for it.
+    """Return the target table or view of a release. Refuse it before any work is done.
 
-    ``replace`` is None for a script, which is not run here: what has the name now is not looked at. ``remembers`` is
-    False for a release that the ledger does not have, such as one with noise.
+    ``replace`` is None for a script, which does not run here: an existing relation of that name does not matter.
+    ``remembers`` is False for a release that the ledger does not record, such as one with noise.
     """
     if source.address is not None:
         raise UsageError(f"{source.address.shown} is only read: give --out FILE instead of a {kind}.")
@@ -99,7 +99,7 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool | None, 
     if kind != "table":
         source.refuse_prepared("and a view cannot be made of them: make a table or a file.")
         source.refuse_held_out("and a view would show the table with them: make a table or a file.")
-    # Bare names are of relations of the current schema.
+    # Bare names refer to relations of the current schema.
     behind = source.engine.relations_behind(source.table)
     if behind is None and source.engine.kind_of(target) is not None:
         raise UsageError(
@@ -119,10 +119,10 @@ def check_target(source: Source, name: str, kind: str, *, replace: bool | None, 
 def require_unused(
     engine: DuckDBEngine, target: exp.Table, name: str, *, replace: bool, has_ledger: bool = True
 ) -> None:
-    """Raise if a name is taken, or if it is that of a table that is to be replaced and is not a release.
+    """Raise if a name is taken, or if the table to be replaced is not a release.
 
-    Only a table that the ledger remembers as a release is replaced: any other one could be the original, behind a view,
-    a function, a partition or an inheriting table. A view has no rows to lose. A connection has no ledger.
+    Only a table that the ledger remembers as a release is replaced. Any other table could be the original, behind a
+    view, a function, a partition or an inheriting table. A view has no rows to lose. A connection has no ledger.
     """
     existing = engine.kind_of(target)
     if existing is None:
@@ -140,7 +140,7 @@ def require_unused(
 
 
 def require_kind(source: Source, kind: Kind) -> None:
-    """Raise if the database has no relations of a kind, or none that stay."""
+    """Raise if the database has no permanent relations of a kind."""
     if kind == "materialized-view":
         require("a materialized view", source.holder.kind, "A materialized view")
     if source.holder.forgets is not None:
@@ -148,7 +148,7 @@ def require_kind(source: Source, kind: Kind) -> None:
 
 
 def _require_secure_views(source: Source) -> None:
-    """Raise if the database file is of a format that has no secure views: plain ones show what they leave out."""
+    """Raise if the format of the database file has no secure views: plain views show the rows they leave out."""
     version, _ = source.engine.row(sql.statement("catalog/storage_of_database"), "how the file is written")
     written = re.match(r"v(\d+)\.", version or "")  # a database in memory has no version
     if written is None or int(written[1]) >= _SECURE_SINCE:
@@ -164,17 +164,17 @@ def _require_secure_views(source: Source) -> None:
 
 @dataclass(frozen=True)
 class InPlace:
-    """What became of tables that were anonymized in place, and of their file.
+    """The outcome of an anonymization in place for the tables and their file.
 
     Attributes:
-        bytes_after: its size now, or the size that it would have.
+        bytes_after: the size of the file now, or after a real run.
         kept: constraints and indexes that stay.
-        removed: constraints, defaults, indexes, columns and types that went.
-        hierarchies: hierarchies in the database that were left out, since they list values of the tables.
-        views: views over the tables that read labels now.
-        siblings: other tables with columns of the names and kinds of types of raw columns, and these columns.
+        removed: constraints, defaults, indexes, columns and types that were removed.
+        hierarchies: hierarchies in the database that were removed because they list values of the tables.
+        views: views over the tables that now read labels.
+        siblings: other tables with columns that have the name and kind of type of raw columns, and these columns.
         copies: other tables with the values of raw columns under other names or types, and these columns.
-        backup: the copy of the file as it was, if there is one.
+        backup: the copy of the original file, if there is one.
     """
 
     done: bool
@@ -190,7 +190,7 @@ class InPlace:
     backup: Path | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return the outcome as plain values, as ``--format json`` prints it."""
         return {
             **asdict(self),
             "file": str(self.file),
@@ -206,18 +206,18 @@ class PublishedRelease:
     kind: str  # table, view, file, data frame, schema, database, directory, or in place
     seconds: dict[str, float]  # by step of ``PUBLISH`` and ``RECORD``
     ledger: LedgerOutcome | None = None  # the outcome in the ledger of its database; None if there is none
-    in_place: InPlace | None = None  # the outcome for the tables and their file, if the release took their place
+    in_place: InPlace | None = None  # the outcome for the tables and their file, if the release replaced them
     dry_run: bool = False
 
     @property
     def not_remembered(self) -> str | None:
-        """Why it could not be written into the ledger; None if it was, or there is none."""
+        """Why the ledger could not remember the release; None if it did, or there is none."""
         return None if self.ledger is None else self.ledger.not_remembered
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published(PublishedRelease):
-    """A release of one table that was made and verified: where it is, and what was found in it."""
+    """A release of one table that was made and verified: its destination and its verification."""
 
     verification: Verification
 
@@ -226,17 +226,17 @@ Outcome = TypeVar("Outcome", bound=PublishedRelease)
 
 
 class Releasing(ABC, Generic[Outcome]):
-    """A table, or several together, of which a sink makes a release."""
+    """A table, or several together, from which a sink makes a release."""
 
     published: type[Outcome]
     engine: DuckDBEngine
     names: Sequence[str]  # of the tables
 
     def begin(self) -> None:
-        """Make what the statements of the release read."""
+        """Make the relations that the statements of the release read."""
 
     def end(self) -> None:
-        """Drop what ``begin`` and ``query`` made."""
+        """Drop the relations that ``begin`` and ``query`` made."""
 
     @abstractmethod
     def query(self, name: str) -> exp.Query:
@@ -248,11 +248,11 @@ class Releasing(ABC, Generic[Outcome]):
 
     @abstractmethod
     def verified(self, outputs: Mapping[str, exp.Expr]) -> Any:  # noqa: ANN401 - the verification that is published
-        """Return what is found in the released tables; raise unless they are what they should be."""
+        """Verify the released tables; raise if one fails."""
 
 
 class OneTable(Releasing[Published]):
-    """A table; if a warehouse has it, ``take_over`` lets the warehouse make the release."""
+    """One table. If it is in a warehouse, ``take_over`` lets the warehouse make the release."""
 
     published, names = Published, ("",)
 
@@ -276,7 +276,7 @@ class OneTable(Releasing[Published]):
 
     def end(self) -> None:
         if self._alike is not None:
-            with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+            with suppress(SourceError):  # in a failed transaction, whose rollback drops them
                 self.engine.run(sql.drop(self._alike), "drop the different rows")
         forget_recoding(self.engine, self._recoded)
 
@@ -294,7 +294,7 @@ class OneTable(Releasing[Published]):
         return release_query(self.publication, self.lookups)
 
     def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - it has one table
-        """Return the table of a release in a database of its own: it is called as its source is."""
+        """Return the table of a release in a separate database; it has the name of its source."""
         return table_in(self.source, database)
 
     def verified(self, outputs: Mapping[str, exp.Expr]) -> Verification:
@@ -304,7 +304,7 @@ class OneTable(Releasing[Published]):
 
 
 class Sink(ABC, Generic[Outcome]):
-    """A destination of a release: the relation or the file that it will be, or neither (None), and its name."""
+    """A destination of a release: the relation or file that it will be, or neither (None), and its name."""
 
     kind: str
     temporary = False  # whether ``make`` makes temporary tables
@@ -320,7 +320,7 @@ class Sink(ABC, Generic[Outcome]):
         """The released tables as statements read them before they have their names."""
 
     def opened(self) -> AbstractContextManager[object]:
-        """Return a context in which the release is made and named; what is left of it where it fails is undone."""
+        """Return a context in which the release is made and named; after an error it removes the remains."""
         return nullcontext()
 
     def make(self) -> None:
@@ -332,11 +332,11 @@ class Sink(ABC, Generic[Outcome]):
         return self.released.verified(self.outputs)
 
     def complete(self) -> None:
-        """Do what is left to do before the release has its name, in a dry run too."""
+        """Complete the remaining work before the release has its name, also in a dry run."""
 
     @abstractmethod
     def take_name(self, rows: Any, ledger: Ledger | None) -> None:  # noqa: ANN401 - a number, or one for each table
-        """Give the verified release of so many rows its name, and remember it in the ledger."""
+        """Give the verified release of ``rows`` rows its name, and remember it in the ledger."""
 
     def undo(self) -> None:
         """Remove what ``opened`` does not remove by itself."""
@@ -344,7 +344,7 @@ class Sink(ABC, Generic[Outcome]):
 
 @dataclass
 class _Publishing:
-    """A release on its way to its destination: the state of the steps of ``PUBLISH`` and ``RECORD``."""
+    """A release in the process of publishing: the state of the steps of ``PUBLISH`` and ``RECORD``."""
 
     sink: Sink[Any]
     ledger: Ledger | None
@@ -371,14 +371,14 @@ PUBLISH: tuple[TimedStep[_Publishing], ...] = (
     TimedStep("ledger", _Publishing.compare, needed=lambda own: own.ledger is not None),
     TimedStep("complete", lambda own: own.sink.complete()),
 )
-"""The steps from a release to its rows, verified under a name of kanon's own."""
+"""The steps from a release to its rows, verified under a temporary name."""
 RECORD = (TimedStep("record", _Publishing.record),)
 
 
 def publish(
     sink: Sink[Outcome], ledger: Ledger | None = None, *, dry_run: bool = False, progress: Listener = silent
 ) -> Outcome:
-    """Put a release at its destination, and return what was verified; a dry run leaves nothing there."""
+    """Publish a release at its destination, and return its verification; a dry run leaves nothing there."""
     seconds, state = dict[str, float](), _Publishing(sink, ledger)
     with ExitStack() as at_end, sink.opened():
         try:
@@ -390,17 +390,17 @@ def publish(
             sink.released.end()
         if not dry_run:
             lift_deadlines()
-            if isinstance(sink.target, Path):  # a table is there when its transaction ends, which says so itself
+            if isinstance(sink.target, Path):  # a transaction reports its own end
                 at_end.enter_context(uninterrupted(f"the release is there: {sink.name}"))
             take_steps(RECORD, state, seconds, progress)
-    # The ledger of a file that is replaced is in that file.
+    # If a file is replaced, the ledger is in that file.
     known = None if ledger is None or sink.outcome is not None else ledger.outcome(dry_run=dry_run)
     made = {"destination": sink.name, "kind": sink.kind, "verification": state.verification, "seconds": seconds}
     return sink.released.published(**made, ledger=known, in_place=sink.outcome, dry_run=dry_run)
 
 
 def table_in(source: Source, database: str) -> exp.Table:
-    """Return the table of a release in a database of its own: it is called as its source is."""
+    """Return the table of a release in a separate database; it has the name of its source."""
     if source.file is not None:
         name = source.file.stem if source.file.is_file() else "release"
     else:
@@ -409,7 +409,7 @@ def table_in(source: Source, database: str) -> exp.Table:
 
 
 def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.Table]) -> None:
-    """Make pseudonyms, leave out those that rows tie too closely, and go through the steps of a local recoding."""
+    """Make pseudonyms, leave out those whose rows identify people, and run the steps of a local recoding."""
     make_replaced(engine, publication)
     for _ in range(0 if publication.pseudonyms is None else publication.pseudonyms.rounds):
         leave_out(engine, publication, lookups)
@@ -418,9 +418,9 @@ def recode(engine: Engine, publication: Publication, lookups: Mapping[str, exp.T
 
 
 def forget_recoding(engine: Engine, publication: Publication) -> None:
-    """Drop what a local recoding worked on, and pseudonyms with the values that they stand for."""
+    """Drop the tables of a local recoding, and pseudonyms with their original values."""
     for table in statements_for(publication).working_tables():
-        with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+        with suppress(SourceError):  # in a failed transaction, whose rollback drops them
             engine.run(sql.drop(table), "drop the combinations of values")
     with suppress(SourceError):
         forget_replaced(engine, publication)
@@ -438,7 +438,7 @@ class StagedSink(Sink[Published]):
 
 
 class TableSink(StagedSink):
-    """A table; another's reader sees the old one or the whole new one."""
+    """A table; concurrent readers see either the old table or the complete new one."""
 
     kind: Literal["table", "view"] = "table"
     target: exp.Table
@@ -446,7 +446,7 @@ class TableSink(StagedSink):
     def __init__(self, released: OneTable, name: str, *, replace: bool, remembers: bool) -> None:
         target = check_target(released.source, name, self.kind, replace=replace, remembers=remembers)
         super().__init__(released, target, name)
-        # No name of another schema or of temp either: a bare name would mean that table.
+        # The name must not exist in another schema or in temp either: a bare name would mean that table.
         staging = unused_name(f"kanon_unverified_{self.target.name}", self.engine.names_in_use())
         self.staging = sql.relation(staging, self.target.db or None)
 
@@ -467,7 +467,7 @@ class TableSink(StagedSink):
 
 
 class ViewSink(TableSink):
-    """A view, with hierarchies of its own in the schema ``kanon`` that nothing else changes."""
+    """A view with private hierarchies in the schema ``kanon``, which nothing else changes."""
 
     kind = "view"
 
@@ -482,7 +482,7 @@ class ViewSink(TableSink):
 
 
 class FrameSink(StagedSink):
-    """A data frame: what ``fetch`` makes of a temporary table. A dry run has the target that the ledger checks."""
+    """A data frame: the result of ``fetch`` on a temporary table. A dry run has the target that the ledger checks."""
 
     kind = "data frame"
     temporary = True
@@ -517,12 +517,12 @@ class FrameSink(StagedSink):
         """Do nothing: a data frame has no name."""
 
     def undo(self) -> None:
-        with suppress(SourceError):  # in a transaction that failed, and that will be rolled back with it
+        with suppress(SourceError):  # in a failed transaction, whose rollback drops it
             self.engine.run(sql.drop(self.staging), "drop the copy that was fetched")
 
 
 def _drop_lookups(engine: Engine, view: exp.Table) -> None:
-    """Drop the hierarchies of a view that is replaced by a table: nothing reads them any more."""
+    """Drop the hierarchies of a view that a table replaces: nothing reads them any more."""
     named = sql.statement("release/lookups_of_view", values={"prefix": sql.literal(f"{without_dots(view.name)}.")})
     for (name,) in engine.rows(named, "hierarchies of the view"):
         engine.run(sql.drop(sql.relation(name, SCHEMA)), "drop the hierarchies of the view that is replaced")

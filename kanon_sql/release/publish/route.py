@@ -1,4 +1,4 @@
-"""Which sink makes a release: by its destination, and by where its table is, in DuckDB or in a warehouse."""
+"""The choice of the sink for a release: by its destination, and by the location of its table, DuckDB or a warehouse."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ FETCHES: dict[str, Callable[[DuckDBEngine, exp.Table], Any]] = {
     "polars": lambda engine, table: engine.fetched(table, lambda relation: relation.pl()),
     "arrow": lambda engine, table: engine.fetched(table, lambda relation: relation.to_arrow_table()),
 }
-"""What makes a data frame of each kind from a table in DuckDB."""
+"""The function that makes a data frame of each kind from a DuckDB table."""
 
 
 def check_destination(
     source: Source, destination: Destination, policy: Policy | None = None, *, remembers: bool = True
 ) -> None:
-    """Refuse a destination before any work; a lock needs the policy. ``remembers`` is as in ``check_target``."""
+    """Refuse a destination before any work. A lock needs the policy. ``remembers`` is as in ``check_target``."""
     if destination.in_place:
         from kanon_sql.release.in_place.publish import check_in_place
 
@@ -73,7 +73,7 @@ def put(
     ledger: Ledger | None = None,
     progress: Listener = silent,
 ) -> Published:
-    """Put a release where a destination says; a dry run makes, verifies and checks all of it, and removes it."""
+    """Publish a release at a destination. A dry run makes, verifies and checks everything, and then removes it."""
     released = OneTable(source, publication, expected)
     if ledger is not None and destination.out is not None and not destination.dry_run:
         ledger.open()
@@ -112,14 +112,14 @@ def to_frame(
     expected: Expected,
     fetch: Callable[[DuckDBEngine, exp.Table], Any],
 ) -> tuple[Any, Published]:
-    """Return a release as what ``fetch`` makes of its table in DuckDB, and what was verified."""
+    """Return the result of ``fetch`` on the DuckDB table of a release, and its verification."""
     sink = FrameSink(OneTable(source, publication, expected), fetch)
     published = publish(sink)
     return sink.frame, published
 
 
 def to_spark(source: Source, publication: Publication, expected: Expected) -> tuple[Any, Published]:
-    """Return a release as a data frame of Spark, and what was verified."""
+    """Return a release as a Spark data frame, and its verification."""
     from kanon_sql.release.publish.warehouse import SparkFrameSink
 
     sink = SparkFrameSink(OneTable(source, publication, expected))

@@ -1,10 +1,11 @@
-"""Releases of a table in a warehouse: a table or a view there, or a data frame of Spark.
+"""Releases of a table in a warehouse: a table or view there, or a Spark data frame.
 
-What differs from the way of every release (``publisher``):
+Differences from other releases (``publisher``):
 
-1. What the publishing statement joins is carried over: hierarchies, and what a search found besides the levels.
-2. The warehouse makes the release from its own rows, by the statement that DuckDB would run, in its dialect: one scan.
-3. The classes of what was made are fetched, and checked on the workbench by the statements that check any release.
+1. The relations that the publishing statement joins are copied to the warehouse: hierarchies, and search results other
+   than levels.
+2. The warehouse makes the release from its own rows, in one scan, with DuckDB's statement in its own dialect.
+3. The classes of the result are fetched, and verified on the workbench by the statements that verify any release.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class _WarehouseSink(StagedSink):
-    """A release that the warehouse of its table makes; its classes are fetched to be verified."""
+    """A release that the warehouse of its table makes; its classes are fetched for verification."""
 
     def __init__(self, released: OneTable, target: exp.Table | None, name: str) -> None:
         super().__init__(released, target, name)
@@ -56,7 +57,7 @@ class _WarehouseSink(StagedSink):
 
 
 class RelationSink(_WarehouseSink):
-    """A table or a view beside its table. Where there are no transactions, what was made is dropped after an error."""
+    """A table or a view in the warehouse. Without transactions, it is dropped after an error."""
 
     target: exp.Table
 
@@ -85,7 +86,7 @@ class RelationSink(_WarehouseSink):
             self._make_view()
 
     def _make_view(self) -> None:
-        """Make a view, and the tables that it joins; what it replaces goes first, since it may join the same ones."""
+        """Make a view and the tables that it joins. The replaced view is dropped first: it may join the same tables."""
         there, name = carry(self.bench, self.publication, live=True), self.name
         if (existing := self.warehouse.kind_of(self.target)) is not None:
             if self.warehouse.all_or_nothing:
@@ -105,7 +106,7 @@ class RelationSink(_WarehouseSink):
 
 
 class SparkFrameSink(_WarehouseSink):
-    """A data frame of Spark, which raises a UsageError where the source is elsewhere."""
+    """A Spark data frame; raises a UsageError for other sources."""
 
     kind = "data frame"
     warehouse: SparkWarehouse
@@ -135,7 +136,7 @@ class SparkFrameSink(_WarehouseSink):
 
 
 def _other_name(warehouse: Warehouse, publication: Publication, name: str) -> str:
-    """Return the name by which the tables of a view are called while those of the view that it replaces are there."""
+    """Return the name for the tables of a view while the tables of the replaced view exist."""
     for number in count(2):
         other = f"{name}_{number}"
         tables = [*view_lookups(publication, other).values(), *publication_of_view(publication, other).recoding.tables]
@@ -145,15 +146,15 @@ def _other_name(warehouse: Warehouse, publication: Publication, name: str) -> st
 
 
 def _tables_of_view(warehouse: Warehouse, view: exp.Table) -> list[exp.Table]:
-    """Return the tables of kanon's own that a view reads."""
-    with suppress(SqlglotError):  # it does not read all that a warehouse does
+    """Return kanon's own tables that a view reads."""
+    with suppress(SqlglotError):  # sqlglot cannot parse everything that a warehouse can
         query = sqlglot.parse_one(warehouse.definition_of(view), read=warehouse.dialect)
         return [sql.relation(table.name, SCHEMA) for table in query.find_all(exp.Table) if folded(table.db) == SCHEMA]
     return []
 
 
 def _verified(bench: Workbench, publication: Publication, staging: exp.Table, expected: Expected) -> Verification:
-    """Fetch the classes of a release by one scan, values of columns with rules by another one, and verify them."""
+    """Fetch and verify the classes of a release, in one scan, and values of columns with rules in another."""
     lookups = readable_lookups(publication.hierarchies)
     columns = bench.mirror(staging).columns
     if (rules := publication.rules) is not None:
@@ -173,7 +174,7 @@ def _verified(bench: Workbench, publication: Publication, staging: exp.Table, ex
 def _named(
     bench: Workbench, warehouse: Warehouse, staging: exp.Table, target: exp.Table, kind: RelationKind
 ) -> Iterator[None]:
-    """Give what was verified its name. Without transactions, what it replaces stands aside until all is well."""
+    """Rename the verified release. Without transactions, the replaced relation is kept aside until all is well."""
     existing = warehouse.kind_of(target)
     if existing is not None and warehouse.all_or_nothing:
         warehouse.drop(target, existing)
@@ -200,7 +201,7 @@ def _named(
 
 
 def _beside(target: exp.Table, warehouse: Warehouse, what: str = "kanon_unverified") -> exp.Table:
-    """Return a name in the schema of the target that is not in use."""
+    """Return an unused name in the schema of the target."""
     for number in count(1):
         name = f"{what}_{target.name}" if number == 1 else f"{what}_{target.name}_{number}"
         if warehouse.kind_of(found := sql.relation(name, target.db or None)) is None:

@@ -1,17 +1,17 @@
-"""What goes to the warehouse before a release is made there (lookup tables, nothing of a person), and what comes back.
+"""Tables that are copied to the warehouse before a release is made there (lookups, no personal data), and back.
 
-The tables have the names that they have on the workbench, so that the publishing statement is the same on both sides.
+The tables have the same names as on the workbench, so that the publishing statement is the same on both sides.
 
-A release stands in an order that says nothing, for which all of its rows would be labelled and sorted. Where the rows
-of the source are alike, they are counted before they are made, and this is done to different ones only:
+The order of a release must reveal nothing, so all of its rows would have to be labelled and sorted. If many rows of the
+source are equal, they are counted first, and only distinct rows are labelled and sorted:
 
-    [what the release is made from]
-    generalized   the different rows of the source with the labels that are published, and how often each is there
+    [the steps before]
+    generalized   the distinct rows of the source with their published labels, and the frequency of each
     [too_small]
-    repeated      those of them that are published, in their order
-    the rest      each as often as it is there
+    repeated      the published rows of them, in their order
+    the rest      each as often as it occurs
 
-Sorted like that, rows of the source that are published alike stand side by side, as they do without it.
+In this order, source rows with equal published values are adjacent, as they are without counting.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class Taken:
-    """A release that the warehouse makes and the workbench takes over in batches, with its own types of columns."""
+    """A release that the warehouse makes and the workbench reads in batches, with its own types of columns."""
 
     def __init__(self, source: Source, publication: Publication) -> None:
         self.bench, self.warehouse, self._made = source.workbench, source.workbench.warehouse, publication
@@ -72,7 +72,7 @@ class Taken:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """What is carried over is gone afterwards: it is rolled back, or dropped where there are no transactions."""
+        """Remove copied tables at the end: by a rollback, or by DROP without transactions."""
         try:
             yield
         finally:
@@ -87,7 +87,7 @@ class Taken:
         self.warehouse.fetch(made, types, self.bench, self.table, "make the release")
 
     def expected(self, expected: Expected) -> Expected:
-        """Return what the release must have; the rows of a table that stays in the warehouse are counted there."""
+        """Return the counts that the release must have; rows that stay in the warehouse are counted there."""
         source = self._made.source
         if (there := self.bench.engine_of(source)) is self.bench:
             return expected
@@ -98,18 +98,18 @@ class Taken:
 
 
 def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publication) -> exp.Select:
-    """Carry over what a publishing statement joins, and return that statement's query, which reads the source once.
+    """Copy the relations that a publishing statement joins, and return its query, which reads the source once.
 
     Spark runs it twice: it draws a sample to divide the sort among tasks.
 
-    The classes that do not satisfy the models were counted on the workbench, from the tuples that were fetched; what is
-    published is counted again when it is verified.
+    The classes that do not satisfy the models were counted on the workbench, from the fetched tuples. Published classes
+    are counted again when they are verified.
     """
     there = carry(bench, publication)
     if publication.rules is not None:
         there = replace(there, source=publication.rules.view)
     lookups = readable_lookups(publication.hierarchies)
-    if bench.engine_of(publication.source) is not bench:  # the classes are counted where they are
+    if bench.engine_of(publication.source) is not bench:  # the classes are counted there
         return release_query(there, lookups)
     if not publication.recoding.leaves_out_classes:
         query = release_query(there, lookups)
@@ -124,7 +124,7 @@ def carried_query(bench: Workbench, warehouse: Warehouse, publication: Publicati
 
 
 def _carry_left_out(bench: Workbench, publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Table | None:
-    """Carry over the classes that are left out; return None if there are none."""
+    """Copy the classes that are left out; return None if there are none."""
     names = publication.quasi_identifiers
     here = bench.temporary_name("kanon_left_out")
     bench.run(sql.create_table(here, too_small_query(publication, lookups), temporary=True), "classes left out")
@@ -142,7 +142,7 @@ def _carry_left_out(bench: Workbench, publication: Publication, lookups: Mapping
 
 
 def _never_null(bench: Workbench, publication: Publication) -> set[str]:
-    """Return the quasi-identifiers that are never NULL, among the tuples that were fetched."""
+    """Return the quasi-identifiers that are never NULL in the fetched tuples."""
     tuples = bench.tuples_of(publication.source)
     if tuples is None:
         return set()
@@ -153,7 +153,7 @@ def _never_null(bench: Workbench, publication: Publication) -> set[str]:
 
 
 def with_known(query: exp.Select, never_null: set[str]) -> exp.Select:
-    """Return a query with a plain = where null-safe equality is of a column of the source that is never NULL."""
+    """Replace null-safe equality by a plain = for columns of the source that are never NULL."""
 
     def plain(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.NullSafeEQ):
@@ -172,7 +172,7 @@ def with_known(query: exp.Select, never_null: set[str]) -> exp.Select:
 
 
 def carry(bench: Workbench, publication: Publication, *, live: bool = False) -> Publication:
-    """Carry over what a publishing statement joins; if ``live``, for a view, which meets values that come later."""
+    """Copy the relations that a publishing statement joins; ``live`` is for a view, which reads future values too."""
     for hierarchy in joined_hierarchies(publication):
         if hierarchy.stored is None:
             _carry_hierarchy(bench, publication, hierarchy)
@@ -181,13 +181,13 @@ def carry(bench: Workbench, publication: Publication, *, live: bool = False) -> 
 
 
 def on_warehouse(publication: Publication, found: Sequence[Column]) -> Publication:
-    """Return what is published with its columns as they were found in a warehouse: types have other names there."""
+    """Return a publication with the columns found in a warehouse, which has other names of types."""
     by_name = {column.name: column for column in found}
     return replace(publication, columns=tuple(by_name.get(column.name, column) for column in publication.columns))
 
 
 def _carry_hierarchy(bench: Workbench, publication: Publication, hierarchy: Hierarchy) -> None:
-    """Carry over the values that the column has, here and in the population, and their labels."""
+    """Copy the values that the column has, here and in the population, with their labels."""
     column, relation = hierarchy.column, hierarchy.relation
     levels = [level_name(level) for level in range(1, hierarchy.height + 1)]
     kinds = {VALUE: column.type, **dict.fromkeys(levels, "VARCHAR")}
@@ -203,10 +203,10 @@ def _carry_hierarchy(bench: Workbench, publication: Publication, hierarchy: Hier
 
 
 def _carry_combinations(bench: Workbench, publication: Publication) -> Publication:
-    """Carry over at which step of a local recoding each combination of quasi-identifiers is published.
+    """Copy the step of a local recoding at which each combination of quasi-identifiers is published.
 
-    People and sensitive values played their part when the steps were gone through, on the workbench: all rows with the
-    same quasi-identifiers are published at the same step.
+    People and sensitive values were used to find the steps, on the workbench: all rows with the same quasi-identifiers
+    are published at the same step.
     """
     names = CombinationColumns(publication)
     labels = [*names.labels.values()]
@@ -222,10 +222,10 @@ def _carry_combinations(bench: Workbench, publication: Publication) -> Publicati
 
 
 def _carry_labels(bench: Workbench, publication: Publication) -> Publication:
-    """Carry over the labels of the box that each combination of quasi-identifiers has come to.
+    """Copy the labels of the box of each combination of quasi-identifiers.
 
-    Their boxes were found for the search. A warehouse would do it again: by a recursive query, of which each
-    round is a job in Spark, and whose rows PostgreSQL takes for so few that it compares each row with each combination.
+    The search found the boxes. A warehouse would find them again by a recursive query: in Spark, each round of it is a
+    job, and PostgreSQL underestimates its rows so much that it compares each row with each combination.
     """
     recoding = cast("Multidimensional", publication.recoding)
     own = publication.quasi_identifiers
@@ -255,7 +255,7 @@ def _carry_labels(bench: Workbench, publication: Publication) -> Publication:
 
 
 def _carry_boxes(bench: Workbench, publication: Publication) -> Publication:
-    """Carry over the places of texts, the cuts and the boxes."""
+    """Copy the places of texts, the cuts and the boxes."""
     recoding = cast("Multidimensional", publication.recoding)
     own = {
         order.name: hierarchy.column
@@ -264,7 +264,7 @@ def _carry_boxes(bench: Workbench, publication: Publication) -> Publication:
     }
     for table in recoding.tables:
         typed = {}
-        if table.name in own:  # values of a text column have the type that the warehouse has for them, such as CHAR(5)
+        if table.name in own:  # values of a text column have their warehouse type, such as CHAR(5)
             typed[VALUE] = looked_up(sql.column(own[table.name].name, "source"), own[table.name])
         bench.send(table, publication.source, None, f"{table.name} of the parts", typed)
     return publication
@@ -278,15 +278,15 @@ _CARRY_OF_VIEW: dict[type[Recoding], Callable[[Workbench, Publication], Publicat
 
 
 _OFTEN = 4
-"""How often a row is there on average at least, if rows are counted first."""
+"""Minimum average frequency of a row for which rows are counted first."""
 _SOURCE = "source"
 
 
 def are_repeated(bench: Workbench, warehouse: Warehouse, publication: Publication) -> bool:
-    """Return True if the rows that are published are alike often enough to be counted before they are made.
+    """Return True if published rows are equal often enough to be counted before they are made.
 
-    There are at most as many different ones as tuples were fetched, times the values of each other column. What a
-    warehouse knows of these may be old, which costs time and nothing else.
+    The number of distinct rows is at most the number of fetched tuples, times the values of each other column. The
+    warehouse's statistics about these may be outdated, which only costs time.
     """
     tuples = bench.tuples_of(publication.source)
     values = warehouse.numbers_of_values(publication.source)
@@ -302,14 +302,14 @@ def are_repeated(bench: Workbench, warehouse: Warehouse, publication: Publicatio
 
 
 def repeated_rows(query: exp.Select, columns: Sequence[str]) -> exp.Select:
-    """Return a query with the same rows in the same order, which makes and sorts each different row once.
+    """Return a query with the same rows in the same order, which makes and sorts each distinct row once.
 
-    The order of the query of a release is made from its columns, whose equal values are written alike.
+    The order of the query of a release is computed from its columns, whose equal values are written alike.
     """
     query = query.copy()
     steps = query.args["with_"].pop()
     (generalized,) = (step.this for step in steps.expressions if step.alias == GENERALIZED)
-    if not isinstance(generalized.args["from_"].this, exp.Table):  # rows that are alike have numbers, and may part
+    if not isinstance(generalized.args["from_"].this, exp.Table):  # equal rows have numbers, and may be separated
         query.set("with_", steps)
         return query
     n = _count_first(generalized, columns)
@@ -322,7 +322,7 @@ def repeated_rows(query: exp.Select, columns: Sequence[str]) -> exp.Select:
 
 
 def _count_first(generalized: exp.Select, columns: Sequence[str]) -> str:
-    """Make different rows of the source be generalized, in their place; return the name of how often each is there."""
+    """Generalize only distinct rows of the source, in place; return the name of the column with their frequency."""
     generalized.set("expressions", [value for value in generalized.selects if value.alias_or_name in columns])
     read = dict.fromkeys(column.name for column in generalized.find_all(exp.Column) if column.table == _SOURCE)
     n = unused_name("n", [*columns, *read])

@@ -1,28 +1,28 @@
-"""What several known events leave of people and events at a node, on arrays; what it costs, and costs at least.
+"""The cost of a lattice node if the attacker knows several events, computed on arrays; and lower bounds of intervals.
 
-What is left is defined by ``kanon_sql.release.tables.statements``: at a node both leave out the same, round by round.
-Rows are fetched once: for each table how many rows each person has with each combination of codes.
+``kanon_sql.release.tables.statements`` defines which rows remain. At a node, both leave out the same rows, round by
+round. Rows are fetched once: for each table, how many rows each person has with each combination of codes.
 
-1. Classes of people. Those of fewer than k are not released.
-2. Items: which kinds of events each person has. A kind has its number in the order of labels, as statements have it:
-   ties are decided by it. What a row goes through is a row of the same person, which is found once.
-3. Rounds. Combinations are listed when their number of events is first looked at: later on, some of them are gone.
-4. The cost of the rows that are left.
+1. Classes of people. Classes of fewer than k people are not released.
+2. Items: which kinds of events each person has. Kinds are numbered in the order of their labels, as in the statements,
+   because the number decides ties. The row that a row goes through belongs to the same person. It is found once.
+3. Rounds. Combinations are listed when events of that number are first checked. Later, some of them are gone.
+4. The cost of the remaining rows.
 
-Rounds do not leave the most that could be left, and what they leave at a node says little of what they leave below it.
-So ``least`` bounds what *any* choice of rows could cost that keeps the promise. Let ``v`` be a node of an interval
-``[a, b]``, and some rows be left at ``v`` that keep the promise. Below ``b`` classes and kinds are parts of those of
-``b``: whoever shares a class and kinds of events at ``v`` shares those that they are parts of. So the same rows keep
-the promise at ``b``, and
+The rounds do not keep the maximum possible, and the rows that remain at a node say little about the nodes below it.
+So ``least`` bounds the cost of *any* choice of rows that keeps the promise. Let ``v`` be a node of an interval
+``[a, b]``, and let some rows that keep the promise remain at ``v``. Below ``b``, classes and kinds are parts of those
+of ``b``: people who share a class and kinds of events at ``v`` also share the classes and kinds of ``b`` that contain
+them. So the same rows keep the promise at ``b``, and
 
-- are among those that are left at ``b`` with one event known, which are the most that keep that promise: two sets of
-  rows that keep it do so together;
-- have at most one of two kinds of a person that fewer than k people of her class have both of, among these rows. Where
-  all pairs of some of her kinds are such, she keeps at most one of them: put her kinds into such cliques, and a clique
-  keeps at most the rows of the one kind that are worth most.
+- they are among the rows that remain at ``b`` with one event known. Those are the largest set that keeps that promise,
+  because the union of two sets that keep it keeps it too;
+- for two kinds of which fewer than k people of a class have both (counted among these rows), each person has at most
+  one. If all pairs of some kinds of a person are such pairs, the person keeps at most one of these kinds. So partition
+  a person's kinds into such cliques: a clique keeps at most the rows of its most valuable kind.
 
-A row that is left is worth what it costs less than a lost one: at ``v`` no more than at ``a``. Any partition into
-cliques proves a bound; ours is greedy.
+The worth of a remaining row is how much less it costs than a lost row: at ``v`` no more than at ``a``. Any partition
+into cliques proves a bound. This one is greedy.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
 
     Worth = NDArray[np.float64]
 
-_KEPT = 20_000_000  # numbers that are kept of upper ends of intervals
-_BITS = 62  # kinds of a person that are put into cliques; she may keep all further ones
-_ROUNDED = 1e-9  # more than what rounding takes from a sum of what rows are worth, as a share of it
+_KEPT = 20_000_000  # numbers to cache of upper ends of intervals
+_BITS = 62  # kinds of a person to put into cliques; the person may keep all others
+_ROUNDED = 1e-9  # more than the relative rounding error of a sum of worths
 
 
 @dataclass(frozen=True)
@@ -80,32 +80,32 @@ class _Lookup:
 
 @dataclass(frozen=True)
 class _Charged:
-    """The costs of a column of a table."""
+    """The costs of one column of a table."""
 
-    column: int  # its place among those that rows are known by
-    place: int  # in the lattice
+    column: int  # its index among the columns that rows are known by
+    place: int  # its index in the lattice
     costs: list[Numbers]  # of the labels of the lookup rows, for each level below the root, in the unit of the measure
     full: int  # the cost of a lost cell in that unit; more than 0
     unit: int  # units of the table in one such unit
-    share: float  # of the dearest cell of all tables: what a lost cell costs
+    share: float  # the cost of a lost cell, as a share of the most expensive cell of all tables
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a table: a place for each combination of a person and codes."""
+    """The rows of a table: one entry for each combination of a person and codes."""
 
     part: Part
     person: Numbers
     n: Numbers  # rows with the combination
-    codes: list[Numbers]  # for each column that rows are known by, the row of its lookup relation
+    codes: list[Numbers]  # for each column that rows are known by, the row in its lookup relation
     lookups: list[_Lookup]
     places: list[int]  # of these columns in the lattice
-    charged: list[_Charged]  # its own columns that cost something
-    # the table that rows go through, and the place of the row there; None if they go through nothing
+    charged: list[_Charged]  # its own columns that have a cost
+    # the table that rows go through, and the index of the row there; None if rows go through no table
     through: tuple[str, Numbers] | None
 
     def numbered(self, node: Node) -> tuple[Numbers, int]:
-        """Return a number for the labels of each row at a node, in their order, and the number above all of them."""
+        """Number the labels of each row at a node, in their order. Return the numbers and an upper end above them."""
         codes, sizes = [], []
         for code, lookup, place in zip(self.codes, self.lookups, self.places, strict=True):
             if node[place] < len(lookup.numbers):
@@ -115,7 +115,7 @@ class _Rows:
         return dense(*combined_codes(codes, sizes, len(self.n))) if len(self.n) else (self.n, 0)
 
     def cost(self, node: Node, left: Chosen) -> Cost | float:
-        """Return the cost of the table if some of the rows are left; impossible if too few are."""
+        """Return the cost of the table if only the given rows remain; impossible if they are too few."""
         n = np.where(left, self.n, 0)
         rows, total = int(n.sum()), 0
         suppressed = self.part.rows - rows
@@ -129,7 +129,7 @@ class _Rows:
         return self.part.common(total)
 
     def worth(self, node: Node) -> Worth:
-        """Return how much less the rows of each combination cost at a node than if they are lost, in dearest cells."""
+        """Return how much less the rows of each combination cost at a node than lost rows, in most expensive cells."""
         worth = np.zeros(len(self.n), dtype=np.float64)
         for own in self.charged:
             if node[own.place] < len(own.costs):
@@ -139,18 +139,18 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Items:
-    """The kinds of events of the people who are released at a node; sorted by person and kind."""
+    """The kinds of events of the people who are released at a node, sorted by person and kind."""
 
     person: Numbers
     kind: Numbers
-    group: Numbers  # a number for each kind of a class
-    through: Numbers  # the item that it goes through; -1 if there is none
+    group: Numbers  # one for each kind of a class
+    through: Numbers  # the item that the item goes through; -1 if there is none
     of_row: Numbers  # the item of each row of all tables of events; -1 for people who are not released
-    classes: Numbers  # of all people; -1 for those who are not released
+    classes: Numbers  # of all people; -1 for people who are not released
 
 
 class _Rounds:
-    """Leaves out what is too rare, as ``ReleasedRows`` does."""
+    """Leaves out rare kinds, as ``ReleasedRows`` does."""
 
     def __init__(self, items: _Items, k: int) -> None:
         self.items, self.k = items, k
@@ -161,7 +161,7 @@ class _Rounds:
         self._goes_through = np.flatnonzero(items.through >= 0)
 
     def run(self, most_events: int) -> Iterator[Chosen]:
-        """Yield what is left after each time that something is left out, to the end."""
+        """Yield the remaining items after each removal, until nothing more is removed."""
         out = True
         while out:
             out = False
@@ -172,13 +172,13 @@ class _Rounds:
                     yield self.left
 
     def rare(self, events: int) -> list[Numbers]:
-        """Return the combinations of so many events that fewer than k people of a class have, as items."""
+        """Return the combinations of ``events`` events that fewer than k people of a class have, as items."""
         members, key = self.combinations(events)
         few = np.bincount(key)[key] < self.k if len(key) else np.zeros(0, dtype=np.bool_)
         return [own[few] for own in members]
 
     def combinations(self, events: int) -> tuple[list[Numbers], Numbers]:
-        """Return the combinations of the items that are left: their items, and a number for equal ones of a class."""
+        """Return the combinations of the remaining items: their items, and equal numbers for equal ones of a class."""
         if events not in self._listed:
             self._listed[events] = self._list(events)
         members, key = self._listed[events]
@@ -230,23 +230,23 @@ class _Rounds:
 
 @dataclass(frozen=True)
 class _Most:
-    """The most that can be left in an interval, by its upper end: see the head of this file."""
+    """An upper bound of the rows that can remain in an interval, by its upper end: see the module docstring."""
 
     people: Chosen  # which people are released
-    of_row: Numbers  # the item of each row of all tables of events, if it can be left; else -1
+    of_row: Numbers  # the item of each row of all tables of events; -1 if it cannot remain
     items: int  # their number
-    order: Numbers  # the items that can be left, by clique
-    begins: Numbers  # where each clique begins among them
+    order: Numbers  # the items that can remain, by clique
+    begins: Numbers  # the start of each clique in ``order``
 
     def of_events(self, worth: Worth) -> float:
-        """Return the most that events can be worth, from what the rows of each combination are."""
+        """Return the most that events can be worth, given the worth of the rows of each combination."""
         there = self.of_row >= 0
         of_item = np.bincount(self.of_row[there], worth[there], self.items)
         return float(np.maximum.reduceat(of_item[self.order], self.begins).sum()) if len(self.begins) else 0.0
 
 
 class KnownEvents:
-    """The cost of nodes: the ``Measure`` of a search among tables with quasi-identifiers."""
+    """The cost of nodes: the ``Measure`` of a search in tables with quasi-identifiers."""
 
     def __init__(self, coded: CodedTables, parts: Sequence[Part]) -> None:
         self.opened, self.parts, self._coded = coded.opened, parts, coded
@@ -261,18 +261,18 @@ class KnownEvents:
         self._most: dict[Node, _Most | None] = {}
 
     def cost(self, node: Node, most: Cost | float = IMPOSSIBLE) -> Cost | float:
-        """Return the exact cost of a node if it is no more than ``most``, else some cost above it or impossible."""
+        """Return the exact cost of a node if it is at most ``most``, else some cost above ``most`` or impossible."""
         rounds = self._rounds_at(node)
-        self._begun = None  # it goes on
+        self._begun = None  # it continues
         cost = self._cost(node, rounds.items, rounds.left)
         for left in rounds.run(self.opened.policy.km):
-            if cost > most or cost == IMPOSSIBLE:  # and what is left out further costs more
+            if cost > most or cost == IMPOSSIBLE:  # rows that are left out later add to the cost
                 break
             cost = self._cost(node, rounds.items, left)
         return cost
 
     def left(self, node: Node) -> tuple[Numbers, Numbers]:
-        """Return the people and kinds that are left at a node, by their numbers."""
+        """Return the people and kinds that remain at a node, by their numbers."""
         rounds = self._rounds_at(node)
         self._begun = None
         for _ in rounds.run(self.opened.policy.km):
@@ -280,23 +280,23 @@ class KnownEvents:
         return rounds.items.person[rounds.left], rounds.items.kind[rounds.left]
 
     def least(self, lower: Node, upper: Node) -> Cost | float:
-        """Return a cost that no node of an interval is below."""
+        """Return a lower bound of the cost of all nodes of an interval."""
         if (most := self._most_of(upper)) is None:
             return IMPOSSIBLE
         worth = most.of_events(_joined([own.worth(lower) for own in self._events]))
         if self._of_people is not None:
             worth += float(self._of_people.worth(lower)[most.people[self._of_people.person]].sum())
-        # Costs are whole numbers: what is saved is at most the next one below.
+        # Costs are whole numbers: round the saving down.
         return max(0, self._everything - math.floor(Fraction(worth * (1 + _ROUNDED)) * self._dearest))
 
     @cached_property
     def _dearest(self) -> int:
-        """The cost of the dearest cell of all tables."""
+        """The cost of the most expensive cell of all tables."""
         return max(1, *(part.weight * full for part in self.parts for full in part.costs.full))
 
     @cached_property
     def _everything(self) -> int:
-        """What it costs if all rows are lost."""
+        """The cost if all rows are lost."""
         return sum(part.weight * part.rows * sum(part.costs.full) for part in self.parts)
 
     def _cost(self, node: Node, items: _Items, left: Chosen) -> Cost | float:
@@ -346,7 +346,7 @@ class KnownEvents:
     # 3. Rounds
 
     def _rounds_at(self, node: Node) -> _Rounds:
-        """Return the rounds of a node, those of single events done: all that are too rare go in one."""
+        """Return the rounds of a node after the round of single events, which removes all rare kinds at once."""
         if self._begun is None or self._begun[0] != node:
             rounds = _Rounds(self._items(node), self.opened.policy.k)
             for _ in rounds.run(1):
@@ -354,13 +354,13 @@ class KnownEvents:
             self._begun = node, rounds
         return self._begun[1]
 
-    # What can be left in an interval
+    # What can remain in an interval
 
     def _most_of(self, node: Node) -> _Most | None:
-        """Return the most that can be left below a node; None if a table has to lose more rows than it may."""
+        """Return what can remain below a node; None if a table has to lose more rows than allowed."""
         self._most[node] = self._most.pop(node) if node in self._most else self._find_most(node)
         if len(self._most) > max(2, _KEPT // max(1, len(self._person))):
-            del self._most[next(iter(self._most))]  # the one that was asked for least recently
+            del self._most[next(iter(self._most))]  # the least recently used entry
         return self._most[node]
 
     def _find_most(self, node: Node) -> _Most | None:
@@ -442,7 +442,7 @@ def _lookup(engine: DuckDBEngine, hierarchy: Hierarchy) -> _Lookup:
 
 
 def _costs(engine: DuckDBEngine, hierarchy: Hierarchy, labels: Labels, lookup: _Lookup) -> list[Numbers]:
-    """Return for each level below the root what the labels of the rows of a lookup relation cost."""
+    """Return the cost of the labels of each row of a lookup relation, for each level below the root."""
     words = [sql.column(code_name(placement.number)) for placement in labels.placements]
     cost = sql.named(cell_cost(labels, CELL_MEASURES["loss"], None), "cost")
     query = exp.select(sql.column("level"), *words, cost).from_(labels.relation.copy())
@@ -451,7 +451,7 @@ def _costs(engine: DuckDBEngine, hierarchy: Hierarchy, labels: Labels, lookup: _
     for level in range(hierarchy.height):
         own = level_of == level
         prefixes = [code & word.mask(level) for code, word in zip(lookup.words, hierarchy.words, strict=True)]
-        free = np.append(charged[own], 0)  # for NULL, at the place -1, where no row of people has it
+        free = np.append(charged[own], 0)  # for NULL, at index -1, where no row of people has it
         costs.append(free[_places([code[own] for code in codes], prefixes)])
     return costs
 
@@ -465,7 +465,7 @@ def _arrays(engine: DuckDBEngine, query: exp.Query, title: str) -> list[Numbers]
 
 
 def _places(known: Sequence[Numbers], wanted: Sequence[Numbers]) -> Numbers:
-    """Return for each combination of numbers its place among known ones, each of which is there once."""
+    """Return the index of each combination of numbers among the known ones, which are distinct."""
     both = [np.unique(np.concatenate(pair), return_inverse=True)[1] for pair in zip(known, wanted, strict=True)]
     key, size = combined_codes(both, [int(own.max(initial=0)) + 1 for own in both], len(both[0]))
     if not len(key):
@@ -481,10 +481,10 @@ def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _cliques(items: _Items, left: Chosen, worth: Worth, one: Numbers, other: Numbers) -> Numbers:
-    """Return the clique of each item that is left, and -1 for others.
+    """Return the clique of each remaining item, and -1 for others.
 
-    Of each person what is worth most comes first; each goes into the first clique of which all are too rare with it.
-    ``one`` and ``other`` are pairs of items of a person that are too rare together.
+    The items of a person are taken by worth, highest first. Each joins the first clique whose items are all too rare
+    together with it. ``one`` and ``other`` are pairs of items of a person that are too rare together.
     """
     rare = np.zeros(len(left), dtype=np.bool_)
     rare[one] = rare[other] = True
@@ -494,7 +494,7 @@ def _cliques(items: _Items, left: Chosen, worth: Worth, one: Numbers, other: Num
     at = np.arange(len(order)) - np.searchsorted(person, person)
     place = np.zeros(len(left), dtype=np.int64)
     place[order] = at
-    together = np.zeros(len(left), dtype=np.int64)  # the places of those that each is too rare with, as bits
+    together = np.zeros(len(left), dtype=np.int64)  # as bits, the items that each item is too rare with
     near = (place[one] < _BITS) & (place[other] < _BITS)
     for this, that in ((one[near], other[near]), (other[near], one[near])):
         np.bitwise_or.at(together, this, np.int64(1) << place[that])

@@ -1,7 +1,7 @@
 """The tables of a policy in their database: roles, hierarchies, keys, and the rows of each with the person of each.
 
-Where rows are put together, a column is called by its table and its name: ``visits.day``. An event is known with what
-is published of the events that it goes through: a prescription with its own quasi-identifiers and those of its visit.
+In joined rows, the name of a column includes its table: ``visits.day``. The attacker knows an event with the published
+values of the events that it goes through: a prescription with its own quasi-identifiers and those of its visit.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 PERSON, PERSON_NUMBER = "kanon_person", "number"
 _PEOPLE = "people"
 _BITS_OF_A_KEY, _MOST_BITS = 64, 10**9
-"""Bits for integers between the least and the most: as many as keys take themselves, and as BITSTRING_AGG gives."""
+"""Bits for integers between the minimum and the maximum: as many as a key takes, and the limit of BITSTRING_AGG."""
 _VIEWS = {"VIEW", "MATERIALIZED VIEW"}
 
 
@@ -55,7 +55,7 @@ class KeyColumn:
     """A column that names persons or rows, and is published as pseudonyms."""
 
     column: Column
-    # table and kind of its values; the table is None for persons, if no table has a row for each
+    # table and kind of its values; the table is None for persons if no table has one row for each
     domain: tuple[str | None, str]
 
 
@@ -65,11 +65,11 @@ class Member:
 
     policy: TablePolicy
     source: Source
-    roles: Roles | None  # of its columns; None of a table that is kept as it is
-    # of its quasi-identifiers, with the names that these have where rows are put together
+    roles: Roles | None  # of its columns; None for a table that is kept unchanged
+    # of its quasi-identifiers, with their names in joined rows
     hierarchies: tuple[Hierarchy, ...]
     keys: tuple[KeyColumn, ...]
-    names: Mapping[str, str]  # of its columns where rows are put together
+    names: Mapping[str, str]  # names of its columns in joined rows
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class Member:
 
     @property
     def published(self) -> tuple[Column, ...]:
-        """Its columns that are published, in their order."""
+        """Its published columns, in their order."""
         if self.roles is None:
             return self.source.columns
         left_out = {column.name for column in (*self.roles.identifying, *self.roles.dropped)}
@@ -94,7 +94,7 @@ class Member:
 
     @property
     def labels(self) -> list[str]:
-        """The names of its quasi-identifiers where rows are put together."""
+        """The names of its quasi-identifiers in joined rows."""
         return [hierarchy.column.name for hierarchy in self.hierarchies]
 
     @property
@@ -108,12 +108,12 @@ class Member:
 
     @property
     def own_key(self) -> Column | None:
-        """The column that tells its rows apart, to which other tables refer."""
+        """The key of its rows, to which other tables refer."""
         return next((key.column for key in self.keys if key.domain[0] == self.name), None)
 
     @property
     def key_column(self) -> Column:
-        """The same, of a table that others refer to."""
+        """The key of its rows, for a table that others refer to."""
         if (found := self.own_key) is None:
             raise TypeError(f"{self.name} has no key")
         return found
@@ -121,17 +121,17 @@ class Member:
 
 @dataclass(frozen=True)
 class OpenedTables(Closing):
-    """The tables of a policy, ready to be searched."""
+    """The tables of a policy, ready for the search."""
 
     engine: DuckDBEngine
     place: str  # the name of the database in messages
     policy: TablesPolicy
-    members: tuple[Member, ...]  # the tables, each after those that it goes through, people first; without dropped ones
+    members: tuple[Member, ...]  # people first, each table after those that it goes through; no dropped tables
     schema: str | None = None  # of released tables; None if they are files
-    # beside released tables, the tables and views of their schemas, or files of their directory, that the policy does
-    # not publish; without views that show nothing but released tables
+    # beside released tables: tables and views of their schemas, or files of their directory, that the policy does not
+    # publish; without views that show only released tables
     not_in_policy: tuple[str, ...] = ()
-    # beside released tables, the number of tables and views of other schemas
+    # beside released tables: the number of tables and views of other schemas
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     dropped: tuple[exp.Table, ...] = ()
     file: Path | None = None  # of a DuckDB database that was opened by its path
@@ -151,7 +151,7 @@ class OpenedTables(Closing):
 
     @property
     def hierarchies(self) -> list[Hierarchy]:
-        """Those of all quasi-identifiers, in the order of the lattice."""
+        """The hierarchies of all quasi-identifiers, in the order of the lattice."""
         return [hierarchy for member in self.members for hierarchy in member.hierarchies]
 
     def member(self, name: str) -> Member:
@@ -162,30 +162,30 @@ class OpenedTables(Closing):
         return table.db or self.engine.current_schema(), table.name
 
     def path(self, member: Member) -> list[Member]:
-        """Return a table and those that it goes through, up to the one that has the person."""
+        """Return a table and those that it goes through, up to the table that has the person."""
         return [self.member(table.name) for table in self.policy.path(member.policy)]
 
     def referred(self, member: Member) -> Member | None:
-        """Return the table that the rows of a table refer to: the one that they go through, or that of people."""
+        """Return the table that the rows of a table refer to: the one that they go through, or the table of people."""
         person = member.policy.person
         if isinstance(person, Through):
             return self.member(person.table)
         return None if member is self.people else self.people
 
     def known_with(self, member: Member) -> list[Hierarchy]:
-        """Return the hierarchies of what an event is known by: its own, and those of the events it goes through."""
+        """Return the hierarchies by which an event is known: its own, and those of the events that it goes through."""
         return [hierarchy for own in self.path(member) for hierarchy in own.hierarchies]
 
     def kind_of(self, member: Member) -> Member | None:
-        """Return the table whose kinds of events decide about a row: itself, or the next one that has any."""
+        """Return the table whose kinds of events decide about a row: its own, or the next one that has kinds."""
         return next((own for own in self.path(member) if own.quasi_identifiers), None)
 
     def above(self, member: Member) -> Member | None:
-        """Return the table whose kinds of events the rows of a table go through, if there is one."""
+        """Return the table whose kinds of events the rows of a table go through, if any."""
         return next((own for own in self.path(member)[1:] if own.quasi_identifiers), None)
 
     def is_referred_to(self, member: Member) -> bool:
-        """Return True if events of another table go through those of this one."""
+        """Return True if events of another table go through the events of this one."""
         return any(self.referred(own) is member for own in self.events)
 
     def rows(
@@ -193,7 +193,7 @@ class OpenedTables(Closing):
     ) -> exp.Select:
         """Return the query of the rows of a table with the person of each, and ``lookups`` joined.
 
-        Columns of the table, and of those that lead from it to the person, are qualified by the names of these.
+        Columns of the table, and of the tables that lead from it to the person, are qualified by table names.
         """
         path, joins = [member], []
         while (referred := self.referred(path[-1])) is not None:
@@ -208,7 +208,7 @@ class OpenedTables(Closing):
         )
 
     def raw_rows(self, member: Member) -> exp.Select:
-        """Return the rows of a table with the values that its classes are made of."""
+        """Return the rows of a table with the values that form its classes."""
         owners = {own.name: own for own in (self.people or member, *self.path(member))}.values()
         columns = [(own, column.name) for own in owners for column in own.quasi_identifiers]
         return self.rows(member, [sql.named(of_table(own, name), own.names[name]) for own, name in columns])
@@ -216,7 +216,7 @@ class OpenedTables(Closing):
     def labelled(
         self, member: Member, levels: Mapping[str, int]
     ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
-        """Return the published columns of a table but its keys, with labels for values; and the joins to the labels."""
+        """Return the published columns of a table without keys, with labels for values; and the joins to the labels."""
         hierarchies = dict(zip(member.labels, member.hierarchies, strict=True))
         kept = [one for one in member.published if one not in member.quasi_identifiers]
         columns = [*member.quasi_identifiers, *(one for one in kept if one.name not in member.key_names)]
@@ -226,7 +226,7 @@ class OpenedTables(Closing):
 
 
 class Temporary:
-    """Temporary tables and views, each after those that it reads, which are dropped together."""
+    """Temporary tables and views, in the order of their dependencies, which are dropped together."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -261,12 +261,12 @@ def everybody(opened: OpenedTables) -> exp.Subquery:
 
 
 def with_numbers(people: exp.Table) -> exp.Select:
-    """Return the query of the rows of a table of people, each with its place there as a number."""
+    """Return the query of the rows of a table of people, each with its position there as a number."""
     return exp.select(sql.named(sql.column("rowid"), PERSON_NUMBER), "*").from_(people.copy())
 
 
 def beside(name: str, wanted: str) -> str:
-    """Return the wanted name of a relation, or another one beside a relation of that name."""
+    """Return the wanted name of a relation, or another name if a relation has that name."""
     return f"{wanted}_" if folded(name) == folded(wanted) else wanted
 
 
@@ -276,7 +276,7 @@ def of_table(member: Member, column: str) -> exp.Column:
 
 
 def open_policy(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
-    """Open the tables of a policy in their database, and refuse what the policy cannot be applied to."""
+    """Open the tables of a policy in their database. Refuse tables to which the policy cannot be applied."""
     database = _database(source, resources, "clinic.duckdb, or postgresql://...")
     with closed_on_error(database.engine):
         tables = _sources(database, policy.tables)
@@ -296,7 +296,7 @@ def open_policy(source: object, policy: TablesPolicy, resources: Resources | Non
 
 
 def _said_of(name: str, made: Callable[[], Member]) -> Member:
-    """Return a member; errors name the table, and settings of kanon.toml: options are for one table."""
+    """Return a member. Errors name the table, and settings of kanon.toml, because options are for one table."""
     try:
         return made()
     except UsageError as error:
@@ -305,7 +305,7 @@ def _said_of(name: str, made: Callable[[], Member]) -> Member:
 
 
 def _require_own_rows(opened: OpenedTables) -> None:
-    """Raise if a table that is kept as it is is a view: it could show rows of people under other names."""
+    """Raise if a table that is kept unchanged is a view: it could show rows of people under other names."""
     for member in opened.members:
         if member.roles is None and "VIEW" in (member.source.holder.kind_of(member.relation) or ""):
             raise UsageError(
@@ -328,7 +328,7 @@ def _member(
     columns: NamedColumns,
     names: Mapping[tuple[str, str], str],
 ) -> Member:
-    """Return a table with the roles of its columns, as yet without hierarchies."""
+    """Return a table with the roles of its columns, without hierarchies yet."""
     own = {one.name: names.get((table.name, one.name), f"{table.name}.{one.name}") for one in source.columns}
     member = Member(table, source, None, (), (), own)
     if table.rows == "kept":
@@ -339,11 +339,11 @@ def _member(
 
 
 def _checked(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> Member:
-    """Return a table with its hierarchies; refuse columns and keys that cannot be released."""
+    """Return a table with its hierarchies. Refuse columns and keys that cannot be released."""
     source, of_keys = member.source, [key.column for key in member.keys]
     hierarchies: tuple[Hierarchy, ...] = ()
     if member.roles is not None:
-        if isinstance(source.engine, Workbench):  # what is published, by one scan there, and nothing else
+        if isinstance(source.engine, Workbench):  # published columns only, by one scan there
             source.engine.bring_rows(source.relation, member.published)
         require_canonical(of_keys)
         pass_before(source, member.policy, member.roles)
@@ -363,7 +363,7 @@ def _sources(
 ) -> dict[str, Source]:
     """Return tables of a policy by their names: originals, or released ones of a schema.
 
-    A released table is called as in the policy, or without what may be the schema of its original there.
+    A released table has its name in the policy, or that name without a prefix that may be the schema of its original.
     """
     where, views = schema or opened.schema, [place for kind in _VIEWS for place in opened.relations(kind)]
     there = opened.relations() if released else [*opened.tables, *views]
@@ -379,14 +379,14 @@ def _sources(
             raise UsageError(f"{in_schema} has no table {names[-1]!r}. {fix}")
         if isinstance(opened.engine, Workbench):
             found[table.name] = replace(opened.source(place), name=table.name)
-        else:  # with its schema, a released table is no step of a statement that has the same name
+        else:  # with its schema, a released table is not confused with a step of a statement that has the same name
             relation = sql.relation(*reversed(place)) if released else opened.relation(place)
             found[table.name] = Source(opened.engine, relation, table.name)
     return found
 
 
 def _called(name: str, there: Sequence[tuple[str, str]], opened: OpenDatabase) -> tuple[str, str] | None:
-    """Return the place of a table that is called ``schema.name``: as it is written, or else in another case."""
+    """Find a table that is called ``schema.name``: first as written, then in another case."""
     found = [place for place in there if folded(".".join(place)) == folded(name)]
     found = [place for place in found if ".".join(place) == name] or found
     if len(found) > 1:
@@ -398,7 +398,7 @@ def _called(name: str, there: Sequence[tuple[str, str]], opened: OpenDatabase) -
 
 
 def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
-    """Raise if a schema of the tables has others that are not in the policy."""
+    """Raise if a schema of the tables has other tables that are not in the policy."""
     named = {(source.relation.db or opened.schema, source.relation.name) for source in tables.values()}
     schemas = {schema for schema, _ in named}
     if left := [table for table in opened.tables if table[0] in schemas and table not in named]:
@@ -415,7 +415,7 @@ def _require_all(opened: OpenDatabase, tables: Mapping[str, Source]) -> None:
 
 
 def _in_order(policy: TablesPolicy) -> list[TablePolicy]:
-    """Return the tables, each after those that it goes through, people first; without those that are dropped."""
+    """Sort the tables: people first, then each table after those that it goes through. Dropped tables are omitted."""
 
     def rank(table: TablePolicy) -> tuple[int, int]:
         return ((_PEOPLE, "events", "kept").index(table.rows), len(policy.path(table)))
@@ -448,7 +448,7 @@ def _declared_references(database: OpenDatabase, opened: OpenedTables) -> Mappin
         if constraint.referred is not None
         for column, referred in zip(constraint.columns, constraint.referred_columns, strict=True)
     }
-    # A key may itself refer to a table that is not released: what else refers there has the same numbers.
+    # A key may itself refer to a table that is not released. Other columns that refer there have the same numbers.
     for (table, column), referred in references.items():
         if (key := keys.get((folded(table), folded(column)))) is not None:
             keys.setdefault(referred, key)
@@ -456,9 +456,9 @@ def _declared_references(database: OpenDatabase, opened: OpenedTables) -> Mappin
 
 
 def keys_published(opened: OpenedTables, member: Member, refers: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """Yield the columns of a table that would be published as they are, and have the names of keys or refer to one.
+    """Yield the columns of a table that would be published unchanged and have the name of a key or refer to one.
 
-    A table that is kept may have a key of its own of such a name, if that says no more than a number ("id").
+    A table that is kept unchanged may have its own key with such a name, if the name is as generic as "id".
     """
     names = {folded(name) for own in opened.members for name in own.key_names}
     for column in member.published:
@@ -488,9 +488,9 @@ def _is_key_of_its_own(member: Member, column: Column) -> bool:
 
 
 def _counted_values(member: Member, column: Column) -> tuple[int, int, int]:
-    """Return the number of rows of a table, of those with a value in a column, and of different values.
+    """Count the rows of a table, the rows with a value in a column, and the distinct values.
 
-    Integers that lie close together are counted by a bit for each, in a tenth of the time.
+    Dense integers are counted with one bit each, in a tenth of the time.
     """
     engine, own, rows = member.source.engine, sql.column(column.name), exp.Count(this=sql.column(column.name))
     values: exp.Expr = sql.count_distinct(own)
@@ -506,7 +506,7 @@ def _counted_values(member: Member, column: Column) -> tuple[int, int, int]:
 
 
 def _require_keys(opened: OpenedTables, member: Member) -> None:
-    """Raise unless keys tell rows apart, and columns that refer to them can be compared with them."""
+    """Raise unless keys are unique, and columns that refer to them have comparable types."""
     name, reference = member.name, member.reference
     for key in (key for key in member.keys if key.domain[0] == name):
         column, is_person = key.column, key.domain[1] == _PEOPLE
@@ -523,7 +523,7 @@ def _require_keys(opened: OpenedTables, member: Member) -> None:
                 + (' Is each row an event (rows = "events")?' if is_person else "")
             )
     owner = opened.referred(member)
-    first = next(one for one in opened.members if isinstance(one.policy.person, str))  # in place of a table of people
+    first = next(one for one in opened.members if isinstance(one.policy.person, str))  # instead of a table of people
     referred, of_table = (first.reference, first.name) if owner is None else (owner.key_column, owner.name)
     if reference.family != referred.family:
         raise UsageError(
@@ -535,7 +535,7 @@ def _require_keys(opened: OpenedTables, member: Member) -> None:
 def open_released(
     source: object, policy: TablesPolicy, schema: str | None, resources: Resources | None = None
 ) -> OpenedTables:
-    """Return released tables as a policy describes them, without hierarchies and facts of their originals."""
+    """Open released tables as a policy describes them, without hierarchies and facts of their originals."""
     directory = Path(source) if isinstance(source, str | os.PathLike) and Path(source).is_dir() else None
     if directory is None:
         database = _database(source, resources, "or a directory of their files")
@@ -543,7 +543,7 @@ def open_released(
         database = _open_files(directory, policy, resources)
     opened = _described(database, policy, schema, released=True)
     is_file, is_warehouse = directory is not None, isinstance(opened.engine, Workbench)
-    alike = str if is_warehouse else folded  # PostgreSQL compares names with their case
+    alike = str if is_warehouse else folded  # PostgreSQL names are case-sensitive
     where = alike(schema or database.schema)
     named = {(alike(own.db) or where, alike(own.name)) for own in (member.relation for member in opened.members)}
     schemas = {own for own, _ in named}
@@ -564,7 +564,7 @@ def open_released(
 
 
 def open_originals(source: object, policy: TablesPolicy, resources: Resources | None = None) -> OpenedTables:
-    """Open the tables that a release was made from as ``open_released`` does, to count people in them."""
+    """Open the tables that a release was made from, as ``open_released`` does, to count people in them."""
     database = _database(source, resources, "--original")
     return _described(database, policy)
 
@@ -582,7 +582,7 @@ def _described(
 
 
 def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | None) -> OpenDatabase:
-    """Read the files of released tables into memory, those of CSV with every value as it is written."""
+    """Read the files of released tables into memory. CSV values are read as written."""
     engine = DuckDBEngine.in_memory(resources)
     with closed_on_error(engine):
         read = {_read_file(engine, directory, table.name) for table in _in_order(policy)}
@@ -592,13 +592,13 @@ def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | No
 
 
 def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
-    """Make a table of the file of a released table."""
+    """Load the file of a released table as a table."""
     names = _names(name)
     files = (directory / f"{own}.{kind}" for own in names for kind in ("csv", "parquet"))
     file = next((one for one in files if one.is_file()), None)
     if file is None:
         raise UsageError(f"{directory} has no file of the table {name}: {names[-1]}.csv or .parquet.")
-    if file.suffix == ".csv":  # as ``plain_copy`` writes it: nothing is guessed
+    if file.suffix == ".csv":  # as ``plain_copy`` writes it: types are not guessed
         try:
             with file.open(newline="", encoding="utf-8-sig") as text:
                 header = next(csv.reader(text), [])
@@ -616,6 +616,6 @@ def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
 
 
 def _names(table: str) -> list[str]:
-    """Return the names that a released table may have: as in the policy, then without what may be its schema."""
+    """Return the possible names of a released table: as in the policy, then without a prefix that may be its schema."""
     parts = table.split(".")
     return [".".join(parts[place:]) for place in range(len(parts))]

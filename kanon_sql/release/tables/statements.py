@@ -1,19 +1,19 @@
-"""The statements that make a release of several tables from their rows: people, events, what is too rare, the rows.
+"""The statements that make a release of several tables: people, events, suppression of rare events, released rows.
 
-1. ``kanon_people``: every person with a pseudonym and a number, with that of her class, if k people are in it, and with
-   what is published of her.
-2. ``kanon_left_N``: the rows of each table with the person of each, and with pseudonyms in the place of keys; a row has
-   both from the row that it refers to. Where kinds of events need numbers, as other tables go through them or several
-   events are known, ``kanon_kinds_N`` has these kinds, and a row has the number in the place of its labels.
-3. With one event known, kinds are left out that fewer than k people of a class have. A kind of events contains that of
-   the event that it goes through, so that what goes through something that is left out is left out as well.
-4. With more, ``kanon_events`` has the kinds that each person has. Of each combination of at most ``km`` of them that
-   fewer than k people of a class have, the one that fewest have is left out, for the people who have the combination;
-   then what goes through it. Again, until no combination is too rare. What is left out makes other combinations rarer,
-   never more frequent: so it ends, and what is left keeps the promise, since the last round counted it.
-5. The rows of each table: of these people and kinds.
+1. ``kanon_people``: every person with a pseudonym, a number, the number of the class (if it has k people), and the
+   published values of the person.
+2. ``kanon_left_N``: the rows of each table, with the person of each and with pseudonyms instead of keys. A row gets
+   both from the row that it refers to. Kinds of events need numbers if other tables go through them or several events
+   are known. Then ``kanon_kinds_N`` has these kinds, and a row has the number instead of its labels.
+3. With one known event: leave out kinds that fewer than k people of a class have. The kind of an event contains the
+   kind of the event that it goes through. So an event that goes through one that is left out is left out too.
+4. With several: ``kanon_events`` has the kinds that each person has. For each combination of at most ``km`` kinds that
+   fewer than k people of a class have, leave out its rarest kind for the people who have the combination; then the
+   events that go through it. Repeat until no combination is too rare. Leaving out kinds makes other combinations
+   rarer, never more frequent. So this ends, and the remaining rows keep the promise: the last round counted them.
+5. The rows of each table: those of these people and kinds.
 
-Nothing here knows of codes: labels are joined and compared as they are published.
+These statements do not use codes: labels are joined and compared as they are published.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ _PSEUDONYMS_TITLE = (
     "00 00 00 01, followed by HMAC-SHA256 of {domain} by your key"
 )
 _ROWS, _ROWS_WITH_VALUES, _REFERRED, _ROOM = "rows_of_events", "rows_with_values", "kanon_referred", 1 << 40
-"""Numbers of the kinds of events of a table begin at a multiple of the last one."""
+"""The numbers of the kinds of events of a table start at a multiple of the last constant."""
 
 
 @dataclass(frozen=True)
 class TableCounts:
-    """The rows of a table before and after.
+    """The number of rows of a table before and after.
 
     Attributes:
-        rows: what they are: people, events, or kept as they are.
+        rows: their kind: people, events, or kept unchanged.
         rows_in: rows of the table.
-        of_nobody: rows that lead to no person, or to one that the table of people does not have: never released.
+        of_nobody: rows that lead to no person, or to a person missing from the table of people. Never released.
         rows_out: rows that are released.
-        levels: of its quasi-identifiers; a level of 0 is the original value.
+        levels: of its quasi-identifiers; level 0 is the original value.
     """
 
     name: str
@@ -75,18 +75,18 @@ class TableCounts:
 
     @property
     def suppressed(self) -> int:
-        """Rows of people that are left out."""
+        """Rows of people that are suppressed."""
         return self.rows_in - self.of_nobody - self.rows_out
 
 
 @dataclass
 class ReleasedRows:
-    """The tables on the way to a release, at a node of the lattice."""
+    """The tables in preparation for a release, at a node of the lattice."""
 
     opened: OpenedTables
-    levels: Mapping[str, int]  # by the names that quasi-identifiers have where rows are put together
+    levels: Mapping[str, int]  # by the names that quasi-identifiers have in joined rows
     key: Key  # of pseudonyms
-    # for each table, its rows that lead to a person
+    # for each table, the number of its rows that lead to a person
     of_people: dict[str, int] = field(default_factory=dict, init=False)
     people_in: int = field(default=0, init=False)
 
@@ -103,11 +103,11 @@ class ReleasedRows:
         return tuple(member for member in self.opened.events if member.hierarchies)
 
     def _is_numbered(self, member: Member) -> bool:
-        """Return True if the rows of a table have numbers of their kinds of events instead of labels."""
+        """Return True if the rows of a table have numbers for their kinds of events instead of labels."""
         return bool(member.hierarchies) and (self.opened.policy.km > 1 or self.opened.is_referred_to(member))
 
     def make(self) -> None:
-        """Find the people and events that are released, unless the connection profiles its statements and their key."""
+        """Find the released people and events. Refuse if the connection profiles its statements, which show the key."""
         require_unprofiled(self.opened.engine)
         self._make_people()
         for member in self.opened.events:
@@ -121,7 +121,7 @@ class ReleasedRows:
             self._leave_out_rows()
 
     def close(self) -> None:
-        """Drop what was made."""
+        """Drop the tables that were made."""
         self._made.drop("drop what was made on the way")
 
     # 1. People
@@ -161,12 +161,12 @@ class ReleasedRows:
     def _pseudonym(
         self, value: exp.Expr, key: KeyColumn, placeholder: str
     ) -> tuple[exp.Expr, str, Mapping[str, Secret]]:
-        """Return the pseudonym of a value of a key, with an explanation, and the secret for its placeholder.
+        """Return the pseudonym of a key value, with an explanation, and the secret for its placeholder.
 
-        Pseudonyms are equal in all tables of a release, in one domain only. A pseudonym is 120 bits of SHA-256 of a key
-        of the domain and the value, as NIST SP 800-56C (4.1, option 1) derives keys in one step: of a counter, a secret
-        and what it is derived for. The secret is HMAC-SHA256, by the key of the release, of the domain, so that no
-        domain says anything of another one.
+        Pseudonyms are equal in all tables of a release, within one domain only. A pseudonym is 120 bits of SHA-256 of a
+        key of the domain and the value. The key is derived in one step (NIST SP 800-56C, 4.1, option 1) from a counter,
+        a secret, and the purpose of the derivation. The secret is HMAC-SHA256 of the domain with the key of the
+        release, so one domain reveals nothing about another.
         """
         domain = json.dumps(key.domain, ensure_ascii=False)
         hashed = sql.concatenated(exp.Placeholder(this=placeholder), canonical_bytes(key.column, value))
@@ -216,7 +216,7 @@ class ReleasedRows:
     def _rows_of(self, member: Member, *more: exp.Expr) -> exp.Query:
         """Return the query of the rows of a table of events with their own labels, the person of each, and ``more``.
 
-        A row has the pseudonym of the one that it refers to, and its own key, which other tables may refer to.
+        A row has the pseudonym of the row that it refers to, and its own key, which other tables may refer to.
         """
         opened, names, alias = self.opened, member.names, beside(member.name, _REFERRED)
         referred, key = self.people, PERSON
@@ -275,13 +275,13 @@ class ReleasedRows:
             engine.run(sql.drop(table), "drop the list of it")
 
     def _kind(self, member: Member) -> list[str]:
-        """Return the columns of the rows of a table that say which kind of event each is."""
+        """Return the columns of a table's rows that give the kind of each event."""
         return [EVENT] if self._is_numbered(member) else [THROUGH, *member.labels]
 
     # 4. Several events known
 
     def _leave_out(self, events: int) -> int:
-        """Leave out what is too rare in combinations of so many events; return of how many people and kinds."""
+        """Leave out rare combinations of ``events`` events; return the number of pairs of a person and a kind."""
         engine, k = self.opened.engine, self.opened.policy.k
         together = ["counted", *(f"another_{number}" for number in range(2, events + 1))]
         joins = []
@@ -290,7 +290,7 @@ class ReleasedRows:
             is_another = exp.and_(same_person, sql.column(EVENT, own) > sql.column(EVENT, before))
             joins.append((sql.aliased(sql.relation("counted"), own), is_another))
         rarest: exp.Expr = sql.column(EVENT, "counted")
-        if joins:  # the first of two lists is the one whose first number that differs is less
+        if joins:  # the list that is smaller at the first different number comes first
             ranked = [exp.Array(expressions=_columns(["people", EVENT], own)) for own in together]
             rarest = exp.Bracket(this=sql.least(ranked), expressions=[sql.literal(1)], offset=0, safe=False)
         query = sql.query(
@@ -318,10 +318,10 @@ class ReleasedRows:
                 leave_out = sql.statement("tables/leave_out_rows", tables=tables)
                 self.opened.engine.run(leave_out, f"leave the rows of {member.name} out that are too rare")
 
-    # What is left
+    # Remaining rows
 
     def people_out(self) -> int:
-        """Return how many people are released; without a table of people, those who have a row that is left."""
+        """Count the released people; without a table of people, the people with a remaining row."""
         query = exp.select(exp.Count(this=sql.column(CLASS), big_int=True)).from_(self.people.copy())
         if self.opened.people is None:
             people = sql.union_distinct([exp.select(PERSON_NUMBER).from_(left.copy()) for left in self._left.values()])
@@ -329,13 +329,13 @@ class ReleasedRows:
         return int(self.opened.engine.row(query, "people who are released")[0])
 
     def rows_out(self, member: Member) -> int:
-        """Return how many rows of a table are released."""
+        """Count the released rows of a table."""
         if member is self.opened.people:
             return self.people_out()
         return self._count(self._left[member.name], f"rows of {member.name} that are released")
 
     def left(self, member: Member) -> tuple[exp.Expr, list[tuple[exp.Expr, exp.Expr]], str]:
-        """Return the rows of a table that are released; the joins to their labels; and which of these has them."""
+        """Return the released rows of a table, the joins to their labels, and the relation that has the labels."""
         rows = "rows_of_table"
         if member is self.opened.people:
             is_released = exp.Is(this=sql.column(CLASS), expression=exp.null()).not_()
@@ -346,7 +346,7 @@ class ReleasedRows:
         return left, [(sql.aliased(self.kinds[member.name], "kinds"), _equal(EVENT, "kinds", rows))], "kinds"
 
     def published_values(self, member: Member, column: Column, hierarchy: Hierarchy) -> exp.Select:
-        """Return the rows of the lookup relation of a quasi-identifier with values that released rows have."""
+        """Return the rows of the lookup relation of a quasi-identifier whose values occur in released rows."""
         relation, joins, has_labels = self.left(member)
         value = sql.named(looked_up(of_table(member, column.name), column), VALUE)
         is_people = member is self.opened.people
@@ -368,7 +368,7 @@ class ReleasedRows:
         )
 
     def counts(self) -> Iterator[TableCounts]:
-        """Yield the rows of each table, before and after."""
+        """Yield the number of rows of each table, before and after."""
         for member in self.opened.members:
             name, rows_in = member.name, self._count(member.relation, f"rows of {member.name}")
             if member.roles is None:
@@ -381,7 +381,7 @@ class ReleasedRows:
     # 5. The rows
 
     def released(self, member: Member, seed: int) -> exp.Select:
-        """Return the query of the rows of a table that are released."""
+        """Return the query of the released rows of a table."""
         if member.roles is None:
             columns = [sql.named(kept_value(column, member.name), column.name) for column in member.published]
             return exp.select(*columns).from_(sql.aliased(member.relation, member.name))
@@ -403,7 +403,7 @@ class ReleasedRows:
         )
 
     def as_they_are(self, member: Member) -> list[str]:
-        """Return the columns of a table whose values are published as they are."""
+        """Return the columns of a table that are published unchanged."""
         levels = self._levels_of(member)
         return [one.name for one in member.published if one.name not in member.key_names and not levels.get(one.name)]
 
@@ -415,18 +415,18 @@ class ReleasedRows:
             yield Column(column.name, PSEUDONYM_TYPE if column.name in member.key_names else kind)
 
     def _levels_of(self, member: Member) -> dict[str, int]:
-        """Return the levels of the quasi-identifiers of a table, by the names that they have there."""
+        """Return the levels of the quasi-identifiers of a table, by the names of the columns in that table."""
         return {column.name: self.levels[member.names[column.name]] for column in member.quasi_identifiers}
 
 
 @dataclass(kw_only=True)
 class FoundTables(Made[TablesPolicy]):
-    """Tables whose people and events are found: what publishing needs."""
+    """Tables with their released people and events: the input of publishing."""
 
     opened: OpenedTables
-    rows: ReleasedRows = field(init=False)  # the people and events that are left
+    rows: ReleasedRows = field(init=False)  # the remaining people and events
     counts: tuple[TableCounts, ...] = field(init=False)
-    gone: bool = False  # True once the release has taken the place of its tables
+    gone: bool = False  # True once the release has replaced its tables
 
 
 def kept_value(column: Column, table: str) -> exp.Expr:
@@ -444,5 +444,5 @@ def _equal(name: str, own: str, other: str) -> exp.EQ:
 
 
 def _alike(names: Sequence[str], own: str, other: str) -> exp.Expr:
-    """Return the condition that rows of two relations have the same in these columns."""
+    """Return the condition that rows of two relations have equal values in these columns."""
     return sql.all_of(sql.same(sql.column(name, own), sql.column(name, other)) for name in names)

@@ -1,11 +1,11 @@
-"""Verification of released tables, by statements of their own that read nothing but these tables and the hierarchies.
+"""Verification of released tables, by separate statements that read only these tables and the hierarchies.
 
-1. The promise: people with the same published values, and combinations of at most ``km`` of their events, are counted
-   in the tables as a reader would join them, by pseudonyms.
+1. The promise: count people with the same published values and combinations of at most ``km`` of their events in the
+   tables, joined by pseudonyms as a reader would join them.
 2. Integrity: every row leads to a released person, and to the row that it goes through.
-3. Keys: each is written as a pseudonym, none is NULL, and those that name persons or rows do not repeat.
-4. Labels: each is of its level in the hierarchy of its column.
-5. Rows: as many as were found before.
+3. Keys: each is written as a pseudonym, none is NULL, and keys that name persons or rows do not repeat.
+4. Labels: each belongs to its level in the hierarchy of its column.
+5. Rows: as many as the search counted.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.statements import TableCounts
 
 _ONES = (1 << 76) | (1 << 60)
-"""A 1 in each of the two digits of a UUID that say its version and its variant: both are 8 in a pseudonym."""
+"""A 1 in the two digits of a UUID that hold its version and its variant: both are 8 in a pseudonym."""
 _PERSON, _CLASS, _EVENT, _KEY = "person", "class", "event", "key"
 
 
 @dataclass(frozen=True)
 class Promise:
-    """Counts of combinations of so many known events; none is what is published of a person alone.
+    """Counts of combinations of a number of known events; with 0 events, of the published values of a person alone.
 
-    ``fewest`` are the people of the rarest; fewer than k people share those that are ``too_rare``.
+    ``fewest`` is the number of people who share the rarest combination. ``too_rare`` combinations are shared by fewer
+    than k people.
     """
 
     events: int
@@ -59,22 +60,22 @@ _NAMED = {
     "unforeseen": "a column that the policy does not publish",
     "wrong_rows": "another number of rows than was found before",
 }
-"""What is wrong in released tables, by field: numbers of something, and names of columns or tables."""
+"""Faults of released tables, by field: counts, and names of columns or tables."""
 
 
 @dataclass(frozen=True)
 class TablesVerification:
-    """What was found in released tables, by table or column.
+    """The findings in released tables, by table or column.
 
     Attributes:
         orphans: rows that lead to no released row.
-        raw_keys: values that are no pseudonyms, NULL among them.
-        repeated_keys: rows with the value of another one in a column that names persons or rows.
+        raw_keys: values that are not pseudonyms, including NULL.
+        repeated_keys: rows that repeat a value of a column that names persons or rows.
         foreign_labels: labels that the hierarchy does not have at the level of the column.
         schema: of the tables; None if they are files, or in several schemas.
-        others: beside them, tables and views of their schemas, or files of their directory, that the policy does not
-            publish; nothing was looked for in them, so that the promise is not known to hold.
-        elsewhere: the number of tables and views of other schemas of the database; nothing was looked for in them.
+        others: other tables and views of their schemas, or other files of their directory, that the policy does not
+            publish. They were not checked, so the promise is not known to hold.
+        elsewhere: the number of tables and views of other schemas of the database. They were not checked.
         findings: refusals of the checks of roles and of people (docs/guarantees.md#checks), as sentences.
     """
 
@@ -95,17 +96,17 @@ class TablesVerification:
 
     @property
     def fewest(self) -> int | None:
-        """The people of the rarest combination of any kind."""
+        """The number of people who share the rarest combination of any kind."""
         return min((one.fewest for one in self.promises if one.fewest is not None), default=None)
 
     @property
     def holds(self) -> bool:
-        """Whether the tables keep the promise, nothing is beside them, and no check refused them."""
+        """True if the tables keep the promise, nothing unknown is beside them, and no check refused them."""
         return not self.fails and not self.others and not self.findings
 
     @property
     def fails(self) -> bool:
-        """Whether the tables of the policy do not keep the promise, whatever is beside them."""
+        """True if the tables of the policy break the promise, regardless of other tables beside them."""
         return any(one.too_rare for one in self.promises) or next(self._wrong(), None) is not None
 
     def _wrong(self) -> Iterator[str]:
@@ -117,7 +118,7 @@ class TablesVerification:
             yield from (f"{of}: {wrong}" for of in getattr(self, name))
 
     def problems(self) -> list[str]:
-        """Return what is wrong, in sentences."""
+        """Return the faults as sentences."""
         said = [
             f"{counted(one.too_rare, 'combination')} of what is published of a person"
             + (f" and of {counted(one.events, 'known event')}" if one.events else "")
@@ -136,7 +137,7 @@ class TablesVerification:
         return [*said, *self.findings]
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return the result as plain values, as ``--format json`` prints it."""
         verdict = {"holds": self.holds, "fails": self.fails}
         return {**asdict(self), **verdict, "fewest": self.fewest, "problems": self.problems()}
 
@@ -153,8 +154,8 @@ class TablesVerification:
 class ReleasedTables:
     """Released tables as statements read them: the ``outputs`` of ``opened`` tables, and the level of each label.
 
-    ``keys_are_texts`` says that keys may be UUIDs in several spellings, or texts that a collation takes for the same:
-    they are compared by the bytes of one spelling then.
+    ``keys_are_texts`` means that keys may be UUIDs in several spellings, or texts that a collation treats as equal.
+    They are then compared by the bytes of one spelling.
     """
 
     engine: Engine
@@ -164,7 +165,7 @@ class ReleasedTables:
     keys_are_texts: bool = False
 
     def verified(self, counts: Sequence[TableCounts] | None = None, *, promise: bool = True) -> TablesVerification:
-        """Return what is found in the tables; with ``counts``, whether they have the rows that were found before.
+        """Verify the tables; with ``counts``, also check that they have the rows that the search counted.
 
         Without ``promise``, people are not counted.
         """
@@ -177,7 +178,7 @@ class ReleasedTables:
             promises.append(found)
             of_persons |= joined
         repeated = {f"{member.name}.{name}": n for member in of_people for name, n in self._repeated_keys(member)}
-        # With keys that do not repeat, a table all of whose rows were joined to persons has no row that leads nowhere.
+        # If keys do not repeat and all rows of a table were joined to persons, none of its rows leads nowhere.
         whole = {name for name, n in of_persons.items() if n == rows[name]} if not any(repeated.values()) else set()
         orphans = {member.name: 0 if member.name in whole else self._orphans(member) for member in of_people}
         raw = ((member, self._raw_keys(member, orphans[member.name])) for member in of_people)
@@ -201,7 +202,7 @@ class ReleasedTables:
         return output
 
     def _key_value(self, name: str, table: str | None = None) -> exp.Expr:
-        """Return what a key is compared by."""
+        """Return the expression by which a key is compared."""
         value = sql.column(name, table)
         if not self.keys_are_texts:
             return value
@@ -216,7 +217,7 @@ class ReleasedTables:
     # 1. The promise
 
     def _with_persons(self, member: Member, *columns: exp.Expr) -> exp.Select:
-        """Return the query of the rows of a table with the pseudonym of the person of each, and columns."""
+        """Return the query of the rows of a table, each with the pseudonym of its person, and the given columns."""
         path = self.opened.path(member)
         person = self._key_value(path[-1].reference.name, path[-1].name)
         query = exp.select(sql.named(person, _PERSON), *columns).from_(self._output(member))
@@ -227,14 +228,14 @@ class ReleasedTables:
         return query
 
     def people(self) -> exp.Query:
-        """Return the query of the people of the release, each with what is published of it, as a list in JSON."""
+        """Return the query of the people of the release, each with its published values as a list in JSON."""
         if (people := self.opened.people) is not None:
             return self._with_persons(people, sql.named(_listed(self._texts(people)), _CLASS))
         nothing = sql.named(_listed([]), _CLASS)
         return sql.union_distinct([self._with_persons(member, nothing.copy()) for member in self.opened.events])
 
     def _texts(self, member: Member) -> list[exp.Expr]:
-        """Return what is published of a row, as texts."""
+        """Return the published values of a row, as texts."""
         return [
             sql.cast(sql.column(column.name, member.name), "VARCHAR")
             if self.levels.get(member.names[column.name], 0)
@@ -256,7 +257,7 @@ class ReleasedTables:
         return sql.union_all(queries)
 
     def _promise(self, events: int) -> tuple[Promise, dict[str, int]]:
-        """Return what is counted of so many known events; with one, also the rows of each table that have a person."""
+        """Count combinations of ``events`` known events; for one event, also the rows of each table with a person."""
         by_event = [member for member in self.opened.events if member.quasi_identifiers] if events == 1 else []
         title = "people who share what is published of them" + (f" and of {counted(events, 'event')}" if events else "")
         query = self._of_single_events(by_event) if by_event else self._of_combinations(events)
@@ -265,11 +266,11 @@ class ReleasedTables:
         return promise, {member.name: int(n or 0) for member, n in zip(by_event, rows, strict=True)}
 
     def _of_single_events(self, members: Sequence[Member]) -> exp.Query:
-        """Return the query of what is counted of people and single events, and of the rows of these tables.
+        """Return the query that counts people, single events, and the rows of these tables.
 
-        1. A step for each table: its rows with their keys, the person, and a number for what is published of the person
-           and of each event on the way. It is made of the number of the row that it refers to, and of one for what is
-           published of its own.
+        1. A step for each table: its rows with their keys, the person, and a number for the published values of the
+           person and of each event on the way. This number is built from the number of the row that the row refers to,
+           and from a number for its own published values.
         2. The people who share these numbers.
         """
         known: dict[str, str] = {}
@@ -297,7 +298,7 @@ class ReleasedTables:
         )
 
     def _known(self, member: Member, known: Mapping[str, str], *, has_key: bool) -> exp.Query:
-        """Return the rows of a table with what is known of them: key, person, and a number for the rest."""
+        """Return the rows of a table with their known values: key, person, and a number for the rest."""
         joins: list[tuple[exp.Expr, exp.Expr]] = []
         person = self._key_value(member.reference.name, member.name)
         kind: exp.Expr | None = None
@@ -327,7 +328,7 @@ class ReleasedTables:
         )
 
     def _of_combinations(self, events: int) -> exp.Query:
-        """Return the query of what is counted of people and so many events of each."""
+        """Return the query that counts the people who share combinations of ``events`` events."""
         steps: list[tuple[str, exp.Query]] = [("people", self.people())]
         if events:
             steps.append(("events", self.events()))
@@ -351,7 +352,7 @@ class ReleasedTables:
             this=self._key_value(referred.key_column.name, "referred"),
             expression=self._key_value(member.reference.name, "own"),
         )
-        # No subquery: a name of an outer table in it may be that of a column with fields.
+        # No subquery: in it, the name of an outer table could be read as a column with fields.
         query = exp.select(sql.count_rows()).from_(self._output(member, "own"))
         query = query.join(self._output(referred, "referred"), on=same, join_type="ANTI")
         return int(self.engine.row(query, f"rows of the released {member.name} that lead to no row")[0])
@@ -359,9 +360,10 @@ class ReleasedTables:
     # 3. Keys
 
     def _raw_keys(self, member: Member, orphans: int) -> list[tuple[str, int]]:
-        """Return how many values of keys are no pseudonyms.
+        """Count the values of keys that are not pseudonyms.
 
-        A column whose rows all lead to one of a released table has values of its key alone, which is looked at there.
+        A column whose rows all lead to a row of a released table only has values of that table's key. These are checked
+        there.
         """
         found = []
         refers = self.opened.referred(member) is not None
@@ -399,7 +401,7 @@ class ReleasedTables:
 
 
 def _is_pseudonym(value: exp.Expr) -> exp.Expr:
-    """Return whether a value is a UUID as pseudonyms are: of version 8, of which databases make no keys."""
+    """Return the condition that a value is a UUID of version 8, as pseudonyms are; databases make no such keys."""
     version_and_variant = exp.BitwiseAnd(this=sql.cast(_as_uuid(value), "UHUGEINT"), expression=sql.literal(15 * _ONES))
     is_own = exp.EQ(this=version_and_variant, expression=sql.literal(8 * _ONES))
     return exp.Coalesce(this=is_own, expressions=[exp.false()])
@@ -419,6 +421,6 @@ def _known_labels(hierarchy: Hierarchy, level: int) -> tuple[exp.Expr, exp.Expr]
 
 
 def _listed(texts: Sequence[exp.Expr]) -> exp.Expr:
-    """Return a list of texts as bytes, in JSON: grouping them takes less time than grouping lists."""
+    """Return a list of texts as bytes, in JSON: grouping bytes is faster than grouping lists."""
     listed = sql.cast(exp.Array(expressions=list(texts)), "VARCHAR[]")
     return sql.as_bytes(sql.cast(exp.Anonymous(this="TO_JSON", expressions=[listed]), "VARCHAR"))
