@@ -36,7 +36,7 @@ class ReadyMade:
     values: str | None = None  # a regular expression for what a value must look like; None: anything
     examples: tuple[str | int | date, ...] = ()  # values that show what a rule does
     weak: bool = False  # whether its values say so little that it is only for columns whose name agrees
-    names: tuple[str, ...] = ()  # parts of the names of columns for which it goes before others of its kind
+    names: tuple[str, ...] = ()  # one of these must be in the name of a column; empty: its kind is enough
     after: bool = False  # whether others that fit as well go before it
 
     @property

@@ -71,9 +71,8 @@ def _ready_coverage_query(
         if entry.prefix:
             has = {"n_labels": _labels_of_prefixes(entry, code), "looks": sql.all_of(looks)}
             parts.append(part("begins", hierarchy=entry.name, length=entry.prefix[-1], **has))
-        elif looks or _needs_one_length(entry):
-            lengths = [] if looks else [sql.selected("hierarchy/coverage", "is_one", part="lengths")]
-            parts.append(part("looks", hierarchy=entry.name, looks=looks, lengths=lengths))
+        elif looks:
+            parts.append(part("looks", hierarchy=entry.name, looks=looks))
     query = sql.union_all(parts).with_("present", as_=part("present", value=sql.column(column.name, "source")))
     return query.with_("coded", as_=part("coded", code=compared_value(sql.column("value"))), copy=False)
 
@@ -83,10 +82,6 @@ def _labels_of_prefixes(entry: ReadyMade, code: exp.Expr) -> exp.Expr:
     if entry.hide:
         return sql.cast(exp.null(), "BIGINT")
     return sql.count_distinct(exp.Left(this=code.copy(), expression=sql.literal(entry.prefix[0])))
-
-
-def _needs_one_length(entry: ReadyMade) -> bool:
-    return entry.rule is not None and entry.values is None and isinstance(parse_rule(entry.rule), MaskRule)
 
 
 def _fits_type(entry: ReadyMade, column: Column) -> bool:
@@ -114,8 +109,8 @@ _SHARE_WITHOUT_NAME = 0.9
 _FEWEST_WITHOUT_NAME = 2
 """Of the values of a column, the share that a hierarchy must have to be suggested, and how many without its name."""
 
-_COVERS, _NAMED, _SAME_WORD, _SPECIFIC = 1.0, 0.5, 0.2, 0.1
-"""Points for a hierarchy: it has all values, the name of the column agrees (or one word), much of it is used."""
+_COVERS, _NAMED, _SPECIFIC = 1.0, 0.5, 0.1
+"""Points for a hierarchy: it has all values, the name of the column agrees, much of it is used."""
 _SECOND_KIND, _AFTER, _WEAK = 0.1, 0.3, 0.05
 """Points against it: the name agrees at its second best, there is one for more people, its values say little."""
 
@@ -228,7 +223,8 @@ def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp
 def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
     """Return the ready-made hierarchies that columns may have: by their type, and their name.
 
-    The name agrees, or says nothing and the values say enough.
+    The name agrees, or says nothing and the values say enough. Where values say little, as five digits do, an entry
+    has words (``names``), one of which must be in the name: a postcode may be of any country, a ZIP is of one.
     """
     fitting = {}
     for column in columns:
@@ -237,7 +233,7 @@ def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
             entry
             for entry in catalogue().values()
             if _fits_type(entry, column)
-            and (_kinds_shared(entry, column) or (nameless and entry.path is not None and not entry.weak))
+            and (_is_named(entry, column) or (nameless and entry.path is not None and not entry.weak))
         ]
         if entries:
             fitting[column] = entries
@@ -255,8 +251,14 @@ def _ready_made(column: Column, entries: Sequence[ReadyMade], covered: dict[str,
         helps = had.labels != 1 or len({label for _, label in _file_values(entry)}) == 1
         enough = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME and helps
         if share >= _SHARE_WITH_NAME if kinds else enough:
-            found.append(_suggestion(entry, column, present, had, kinds))
+            found.append(_suggestion(entry, present, had, kinds))
     return sorted(found, key=lambda suggestion: (-suggestion.score, suggestion.rule))
+
+
+def _is_named(entry: ReadyMade, column: Column) -> bool:
+    letters = _letters(column.name)
+    has_word = not entry.names or any(word in letters for word in entry.names)
+    return has_word and bool(_kinds_shared(entry, column))
 
 
 def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:
@@ -264,14 +266,12 @@ def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:
     return [place for place, kind in enumerate(kinds_of_name(column.name)) if kind in entry.kinds]
 
 
-def _suggestion(entry: ReadyMade, column: Column, present: _Present, had: _Present, kinds: list[int]) -> Suggestion:
+def _suggestion(entry: ReadyMade, present: _Present, had: _Present, kinds: list[int]) -> Suggestion:
     missing = _Present(present.values - had.values, present.rows - had.rows)
     share = had.values / present.values if present.values else 1.0
     score = share * (_COVERS if not missing.values else _COVERS / 2)
     if kinds:
         score += _NAMED - _SECOND_KIND * min(kinds[0], 2)
-    if any(part in _letters(column.name) for part in entry.names):
-        score += _SAME_WORD
     if entry.path is not None and not entry.prefix:
         score += _SPECIFIC * had.values / len(_file_values(entry))
     if entry.after:
@@ -323,29 +323,36 @@ _CODE_LENGTHS = range(2, 13)
 def chosen_rule(column: Column, facts: ColumnExtremes) -> BuiltRule:
     """Return a rule for a column.
 
-    Numbers get intervals of 1, 2, 4 and 8 times a round width, about 16 of them at the first level. Dates get
-    months, quarters, years and decades (timestamps days before that). Text whose values are all of the same
-    length, 2 to 12 characters of ASCII, is a code like a ZIP and is masked from the right. All else is flat: a name
-    of two Chinese characters is no code, and its first character no group.
+    Numbers get intervals of 1, 2, 4 and 8 times a round width, about 16 of them at the first level; if all are whole,
+    such as 0.0 and 1.0, the width is at least 2. Dates get months, quarters, years and decades, timestamps days before
+    that. Text whose values are all of the same length, 2 to 12 characters of ASCII, is a code like a ZIP and is masked
+    from the right, as are whole numbers if the name says a postcode. All else is flat: a name of two Chinese characters
+    is no code, and its first character no group.
     """
     match column.family:
+        case "integer" if _are_postcodes(column, facts):
+            return MaskRule()
         case "integer" | "decimal" | "float":
-            return _chosen_intervals(column, facts)
-        case "date":
-            return DateRule(("month", "quarter", "year", "decade"))
-        case "timestamp":
-            return DateRule(("day", "month", "quarter", "year", "decade"))
+            return _chosen_intervals(facts)
+        case "date" | "timestamp":
+            return DateRule()
         case "text" if facts.shortest == facts.longest == facts.most_bytes and facts.longest in _CODE_LENGTHS:
             return MaskRule()
         case _:
             return FlatRule()
 
 
-def _chosen_intervals(column: Column, facts: ColumnExtremes) -> BuiltRule:
+def _are_postcodes(column: Column, facts: ColumnExtremes) -> bool:
+    """Return True if whole numbers have equally many digits, and the name of the column says a postcode."""
+    low, high = facts.minimum or Decimal(0), facts.maximum or Decimal(0)
+    return low > 0 and low.adjusted() == high.adjusted() and "postcode" in kinds_of_name(column.name)[:1]
+
+
+def _chosen_intervals(facts: ColumnExtremes) -> BuiltRule:
     if facts.minimum is None or facts.maximum is None:
         return FlatRule()
     spread = facts.maximum - facts.minimum
-    smallest = Decimal(2) if column.family == "integer" else Decimal("1e-9")
+    smallest = Decimal(2) if facts.whole else Decimal("1e-9")
     width = max(smallest, _round_up(spread / _INTERVALS_AT_FIRST_LEVEL)) if spread else smallest
     widths = [width * 2**doubling for doubling in range(_LEVELS_CHOSEN) if width * 2**doubling < spread]
     return IntervalRule(tuple(widths)) if widths else FlatRule()

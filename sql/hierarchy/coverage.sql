@@ -39,7 +39,6 @@ WITH present AS (
     CAST(NULL AS BIGINT) AS n_labels
   FROM coded
   WHERE $looks
-  HAVING $lengths
 ), begins AS (
   SELECT
     $hierarchy AS hierarchy,
@@ -50,7 +49,5 @@ WITH present AS (
   WHERE $looks AND EXISTS(
     SELECT 1 FROM known WHERE known.hierarchy = $hierarchy AND known.value = LEFT(coded.code, $length)
   )
-), lengths AS (
-  SELECT MIN(LENGTH(coded.value)) = MAX(LENGTH(coded.value)) AS is_one FROM coded
 )
-SELECT * FROM everything, exact, looks, begins, lengths
+SELECT * FROM everything, exact, looks, begins

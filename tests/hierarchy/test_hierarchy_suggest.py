@@ -160,7 +160,8 @@ def test_names_of_equal_length_are_no_codes(values: str) -> None:
 def test_values_that_say_little_need_the_name() -> None:
     assert rules(table("(0), (1), (2)")) == ["flat"]
     assert rules(table("(0), (1), (2)", "sex"))[0] == "ready:sex_code"
-    assert rules(table("(0), (1), (2)", "education"))[0] == "ready:education"
+    assert rules(table("(0), (1), (2)", "education")) == ["flat"], "a scale of any kind"
+    assert rules(table("(0), (1), (2)", "isced_level"))[0] == "ready:education"
     assert rules(table("('12345'), ('23456')")) == ["mask:right"]
     assert rules(table("('Texas')")) == ["mask:right"], "one value alone says little"
 
@@ -168,6 +169,22 @@ def test_values_that_say_little_need_the_name() -> None:
 def test_a_british_postcode_needs_its_name_and_its_form() -> None:
     assert rules(table("('SW1A 1AA'), ('m11ae'), ('B33-8TH')", "postcode"))[0] == "ready:postcode_gb"
     assert "ready:postcode_gb" not in rules(table("('12345'), ('23456')", "postcode"))
+
+
+def test_five_digits_need_the_country_of_the_postcode() -> None:
+    """``kanon init`` took ZIP codes for German postal codes, the first of a list by name."""
+    for name, first in (("Postal Code", "mask:right"), ("plz", "ready:postcode_de"), ("zip", "ready:postcode_us")):
+        assert rules(table("('10024'), ('90049')", name))[0] == first
+        assert rules(table("(10024), (90049)", name))[0] == first
+    assert rules(table("(8001), (10024)", "postcode")) == ["intervals:200,400,800,1600"], "a digit may be lost"
+
+
+def test_a_timestamp_has_the_hierarchy_of_a_date_after_its_day() -> None:
+    for name in ("x", "admission_date"):
+        for kind, first in (("DATE", "date:"), ("TIMESTAMP", "date:day,")):
+            days = table(f"({kind} '2020-01-01'), ({kind} '2020-01-02')", name)
+            release = kanon_library.anonymize(days, "t", quasi_identifiers=[name], k=2)
+            assert release.summary()["hierarchies"][name]["origin"] == f"{first}month,quarter,year,decade"
 
 
 def test_a_name_alone_says_little() -> None:
@@ -197,7 +214,7 @@ def test_what_is_missing_is_counted() -> None:
         ("TIMESTAMP", "admission_date", "ready:date"),
         ("INTEGER[]", "age", "flat"),
         ("BOOLEAN", "sex", "flat"),
-        ("DATE", "select", "date:month,quarter,year,decade"),
+        ("DATE", "select", "date"),
     ],
 )
 def test_a_table_without_rows_or_with_nulls_only(kind: str, name: str, first: str) -> None:

@@ -92,12 +92,14 @@ def test_roles_of_the_demo_table(kanon: Callable[..., Ended], in_tmp: Path) -> N
         (lambda row: STATES[row % 16], "quasi-identifying", "us_state"),
         (lambda row: f"SW{row % 9}A {row % 3}AA", "quasi-identifying", "postcode"),
         (lambda row: pd.Timestamp(1930 + row % 80, 5, 1).date(), "quasi-identifying", "birth_date"),
+        (lambda row: pd.Timestamp(1930 + row % 80, 5, 1), "quasi-identifying", "birth_date"),
         (lambda row: f"{1 + row % 28:02d}.05.{1930 + row % 80}", "quasi-identifying", "birth_date"),
         (lambda row: f"{chr(65 + row % 13)}a {chr(75 + row % 10)}b", "identifying", "person_name"),
         # ... and what only looks like it
         (lambda row: ["DE89370400440532013001", "GB82 WEST 1234 5698 7654 33"][row % 2], "undecided", None),
         (lambda row: ["4111 1111 1111 1112", "5500005555555558"][row % 2], "undecided", None),
         (lambda row: f"{'IJK'[row % 3]}{10 + row % 30}", "undecided", None),
+        (lambda row: f"EF{row % 90 + 10}{row % 10}{'KMO'[row % 3]}P", "undecided", None),  # licence plates
         (lambda row: pd.Timestamp(2023, 1 + row % 12, 1).date(), "undecided", None),
         (lambda row: ["yes", "no"][row % 2], "undecided", None),
         (lambda row: row % 90, "undecided", None),
@@ -350,6 +352,13 @@ def test_columns_that_tell_each_other() -> None:
     told = {(each.column, each.told): each.both_ways for each in found.dependencies}
     assert told == {("diagnosis_code", "diagnosis_text"): True, ("city", "tour"): False}
     assert any("diagnosis_code and diagnosis_text tell each other" in note for note in found.notes)
+
+
+def test_quasi_identifiers_are_looked_at_first() -> None:
+    """Fails before: of a table with many columns, the first 60 pairs were looked at, and two names of a town not."""
+    others = {f"x{number}": lambda row, by=number + 7: row % by for number in range(35)}
+    table = frame(400, **others, city=lambda row: f"c{row % 9}", municipality=lambda row: f"m{row % 9}")
+    assert kanon.profile(table).quasi_identifiers == ("city",)
 
 
 @pytest.mark.thorough

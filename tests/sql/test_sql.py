@@ -320,7 +320,6 @@ LISTS = {
         "hierarchy": "'age'",
         "length": "1",
         "looks": "coded.code <> '1'",
-        "lengths": "MIN(LENGTH(coded.value)) > 0",
         "n_labels": "COUNT(*)",
     },
     "hierarchy/levels": {

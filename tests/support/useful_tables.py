@@ -1059,7 +1059,7 @@ def look(name: str, shape: Shape, directory: Path) -> Seen:
         seen.failed = f"anonymize: {done.stderr.strip()}"
         return seen
     found = json.loads(done.stdout)
-    seen.loss, seen.remedies = found["measures"]["loss"], len(found.get("remedies", []))
+    seen.loss, seen.remedies = found["measures"]["loss"], len(found.get("remedies") or [])
     with (directory / f"{name}.csv").open(encoding="utf-8") as file:
         before = list(csv.DictReader(file))
     with (directory / f"{name}_out.csv").open(encoding="utf-8") as file:

@@ -33,10 +33,11 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class ColumnExtremes:
-    """Extremes of a column, as far as they were requested."""
+    """Extremes and other facts of a column, as far as they were requested."""
 
     minimum: Decimal | None = None  # of numbers
     maximum: Decimal | None = None
+    whole: bool = False  # whether all numbers are whole, whatever their type
     shortest: int = 0  # characters of a value as text
     longest: int = 0
     most_bytes: int = 0  # of the longest: as many as characters if all are ASCII
@@ -204,7 +205,9 @@ def _needed_facts(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]
         }
     if needs == "extremes" and column.family in NUMBERS:
         number = exact_number(value, column)
-        return {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}
+        found: dict[str, exp.Expr] = {"minimum": exp.Min(this=number), "maximum": exp.Max(this=number.copy())}
+        is_whole = number.eq(exp.Floor(this=number.copy()))
+        return found if rule is not None else found | {"whole": exp.LogicalAnd(this=is_whole)}
     return {}
 
 

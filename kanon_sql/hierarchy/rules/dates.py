@@ -12,16 +12,17 @@ from kanon_sql.hierarchy.rules import BuiltRule, comma_separated, joined, requir
 from kanon_sql.sql import build as sql
 
 if TYPE_CHECKING:
-    from kanon_sql.engine.base import Column
+    from kanon_sql.engine.base import Column, Engine
     from kanon_sql.hierarchy.rules import ColumnExtremes
 
 DateUnit = Literal["day", "week", "month", "quarter", "year", "decade"]
 DATE_UNITS: tuple[DateUnit, ...] = get_args(DateUnit)
+_USUAL_UNITS: tuple[DateUnit, ...] = ("month", "quarter", "year", "decade")
 
 
 @dataclass(frozen=True)
 class DateRule(BuiltRule):
-    units: tuple[DateUnit, ...]
+    units: tuple[DateUnit, ...] = ()  # empty: month to decade, of timestamps the day first
     families: ClassVar = DATES
 
     def __post_init__(self) -> None:
@@ -35,17 +36,26 @@ class DateRule(BuiltRule):
 
     @classmethod
     def parse(cls, parts: list[str]) -> DateRule:
-        units = comma_separated(parts[0]) if parts else ["month", "quarter", "year", "decade"]
+        units = comma_separated(parts[0]) if parts else []
         require(set(units) <= set(DATE_UNITS), f"date units are {', '.join(DATE_UNITS)}")
         require(len(parts) <= 1, "after the units nothing may follow")
         return cls(tuple(unit for unit in DATE_UNITS if unit in units))
 
     def __str__(self) -> str:
-        return f"date:{joined(self.units)}"
+        return f"date:{joined(self.units)}" if self.units else "date"
 
     @property
     def height(self) -> int:
-        return len(self.units) + 1
+        return len(self.units or _USUAL_UNITS) + 1
+
+    def bind(
+        self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
+    ) -> tuple[DateRule, str, tuple[str, ...]]:
+        """Return the rule with the units of the type of the column: of a DATE, each value is a day already."""
+        del engine, source, facts
+        day: tuple[DateUnit, ...] = ("day",) if column.family == "timestamp" else ()
+        bound = self if self.units else DateRule((*day, *_USUAL_UNITS))
+        return bound, str(bound), ()
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
         """Return the labels of a date; NULL and infinity have none."""

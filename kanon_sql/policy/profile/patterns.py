@@ -126,7 +126,8 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "postcode",
         "postcodes",
-        r"[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]|[0-9]{4} [A-Z]{2}|[0-9]{5}-[0-9]{4}",
+        r"[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][ABD-HJLNP-UW-Z]{2}|"
+        r"[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]|[0-9]{4} [A-Z]{2}|[0-9]{5}-[0-9]{4}",
     ),
     Pattern("icd10", "diagnosis codes", r"[A-TV-Z][0-9][0-9AB](\.[0-9A-Z]{1,4})?[!*+]?", alone=False),
     Pattern("icd10_with_point", "diagnosis codes", r"[A-TV-Z][0-9][0-9AB]\.[0-9A-Z]{1,4}[!*+]?", alone=False),

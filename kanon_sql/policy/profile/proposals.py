@@ -140,7 +140,7 @@ def _seen(kind: str, text: str, share: float, named: tuple[str, ...]) -> Proposa
 
 
 def _like_births(column: Column, figures: ColumnFigures) -> bool:
-    is_date = column.family == "date" or figures.shares.get("event_date", 0) >= _MOST
+    is_date = column.family in {"date", "timestamp"} or figures.shares.get("event_date", 0) >= _MOST
     years = figures.years
     return is_date and years.plausible >= _MOST and years.spread >= _SPREAD and years.long_ago >= _OLD
 

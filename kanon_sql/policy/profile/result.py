@@ -44,6 +44,7 @@ ROLES: dict[str, tuple[frozenset[ProposedRole], str]] = {
 }
 _DECIDE = "# decide: "
 _IN_WORDS = {
+    "date": "month, quarter, year, decade, then *; of times the day first",
     "mask": "its characters replaced by * one after the other",
     "flat": "the value itself, or *; a file of groups would keep more (kanon hierarchy suggest)",
 }
