@@ -1,20 +1,20 @@
-"""From the source table to its frequency set: distinct tuples of codes and their counts, in one scan.
+"""Build the frequency set of a table: distinct tuples of codes and their counts, in one scan.
 
     kanon_frequency(key_0, [key_1, ...], n)                        members of a class are rows
     kanon_frequency(key_0, [key_1, ...], n, persons, entity)       members of a class are people
 
-and further columns sensitive_0, ... where the privacy models are about sensitive columns: then there is a row for each
+and further columns sensitive_0, ... if the privacy models are about sensitive columns: then there is a row for each
 tuple and combination of sensitive values.
 
-Every quasi-identifier has its code in a bit field of its own, so that a lattice node is a mask on the keys: two
+Each quasi-identifier has its code in a bit field of its own, so a lattice node is a mask on the keys: two
 rows are in the same class of the node exactly if their masked keys are equal.
 
-Where people are counted, a person all of whose rows have the same tuple is counted once, in ``persons`` of that
-tuple: people with one tuple add up in every class. Only a person with several tuples (who moved, or grew older)
-must be distinguished; they have a row for each tuple, with a number for ``entity``.
+If people are counted, a person whose rows all have the same tuple is counted once, in ``persons`` of that
+tuple: people with one tuple add up in every class. Only people with several tuples (they moved, or grew older)
+must be distinguished. They have a row for each tuple, with a number for ``entity``.
 
-Sensitive columns have codes too: the frequency set is made in one scan of the table with the values themselves, and
-then again from itself with their codes, so that the search groups by small numbers and no sensitive value stays in it.
+Sensitive columns have codes too. The frequency set is first made in one scan of the table with the values, and
+then from itself with their codes. So the search groups by small numbers, and no sensitive value stays in it.
 NULL is a value like any other.
 
     kanon_sensitive(original, value, share, values)      value is the code
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
 
 TUPLES = "tuples"
-"""What a frequency set is called where something is joined to it."""
+"""Alias of a frequency set in joins."""
 _WEIGHT = "weight"
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a word of a column's codes stands in the keys of the frequency set."""
+    """Position of a word of a column's codes in the keys of the frequency set."""
 
     column: int
     number: int  # number of the word among those of the column's codes
     word: CodeWord
     key: int
-    shift: int  # its place in the key
+    shift: int  # its position in the key, in bits
 
     def mask(self, level: int) -> int:
         """Return the bits of the key that remain of this column at a level."""
@@ -67,7 +67,7 @@ class FrequencySet:
 
     engine: Engine
     relation: exp.Table
-    placements: tuple[Placement, ...]  # where the codes of the columns are
+    placements: tuple[Placement, ...]  # positions of the codes of the columns
     keys: int
     rows: int
     tuples: int  # rows of the frequency set
@@ -76,13 +76,13 @@ class FrequencySet:
 
     @property
     def counted(self) -> list[str]:
-        """The names of its columns but for the keys."""
+        """The names of its columns except the keys."""
         people = [PERSONS, ENTITY] if self.counts_people else []
         return [N, *people, *(column.code for column in self.sensitive)]
 
     @property
     def has_people_once(self) -> bool:
-        """Whether the frequency set of a node has each person in a class once: there are no sensitive values in it."""
+        """True if the frequency set of a node has each person in a class once: it has no sensitive values."""
         return self.counts_people and not self.sensitive
 
     def masks(self, node: Node) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def mask_name(key: int) -> str:
 
 
 def place_codes(hierarchies: Sequence[Hierarchy]) -> tuple[Placement, ...]:
-    """Return where each word of codes goes: into the first key that has room for it."""
+    """Return the position of each word of codes: in the first key that has room for it."""
     used: list[int] = []
     placements = []
     for column, hierarchy in enumerate(hierarchies):
@@ -161,8 +161,8 @@ def build_frequency(
 ) -> FrequencySet:
     """Return the frequency set of a table.
 
-    ``entity``: the column that names the person, where people are counted; ``weight``: the column that says how many
-    rows a row of the table stands for; None if each is one.
+    ``entity``: the column that identifies the person, if people are counted; ``weight``: the column with the number of
+    rows that a row of the table stands for; None if each is one.
     """
     placements = place_codes(hierarchies)
     keys = max(placement.key for placement in placements) + 1
@@ -197,8 +197,8 @@ def frequency_of_coded(
     """Return the frequency set of rows that have codes already.
 
     ``codes``: for each quasi-identifier, the columns that have the words of its codes; ``entity``: the column that has
-    the number of the person, where people are counted. Nearly all of them have several tuples, and none is NULL;
-    ``missing``: returns what to say of values without a code.
+    the number of the person, if people are counted. Nearly all of them have several tuples, and none is NULL;
+    ``missing``: returns the message for values without a code.
     """
     placements = place_codes(hierarchies)
     relation = engine.temporary_name("kanon_frequency")
@@ -254,9 +254,9 @@ def roll_up_query(
 ) -> exp.Select:
     """Return the frequency set of a node, made from that of a node below it (Incognito's roll-up).
 
-    ``relation``: the one that it is made from; ``counts``: aggregates that take the place of the sensitive values;
-    ``people_together``: whether all people of a class are counted in ``persons``: then no node above it can be made of
-    this.
+    ``relation``: the frequency set to start from; ``counts``: aggregates that replace the sensitive values;
+    ``people_together``: whether all people of a class are counted in ``persons``. Then the result cannot be rolled up
+    further.
     """
     masked = [
         sql.named(exp.BitwiseAnd(this=sql.column(key_name(key)), expression=sql.literal(mask)), key_name(key))
@@ -295,8 +295,8 @@ class SensitiveColumn:
     code: str  # the column of the frequency set that holds the codes of its values
     shares: exp.Table  # the relation of its values
     values: int
-    spellings: int  # of how many values they are spellings: texts that differ in case or in spaces around them alone
-    # for each distance that a model compares by, what values are compared by
+    spellings: int  # number of values after case and surrounding spaces are ignored
+    # for each distance of a model, the features that it compares
     features: dict[str, exp.Table] = field(default_factory=dict, repr=False)
 
 
@@ -306,7 +306,7 @@ def code_column(number: int) -> str:
 
 
 def shares_query(table: exp.Table | exp.Subquery, value: exp.Expr, rows: exp.Expr) -> exp.Select:
-    """Return the query of the values of a column with their shares; ``rows`` is an aggregate, the rows of a value."""
+    """Return the values of a column with their shares. ``rows`` is an aggregate, the rows of a value."""
     return sql.select("classes/shares", values={"value": value, "rows": rows}, relations={"whole_table": table})
 
 
@@ -315,11 +315,11 @@ def code_sensitive(
 ) -> tuple[SensitiveColumn, ...]:
     """Make the frequency set from one that still has sensitive values, with their codes instead.
 
-    ``staged``: the frequency set with values, each under the name of its ``code_column``; ``relation``: the one that is
-    made; ``columns``: the sensitive columns; ``n``: the one of them that holds the rows of a tuple.
+    ``staged``: the frequency set with values, each under the name of its ``code_column``; ``relation``: the table to
+    make; ``columns``: the sensitive columns; ``n``: the column with the rows of a tuple, one of ``others``.
 
     Returns:
-        How each column is coded.
+        The coding of each column.
     """
     found, lookups = [], []
     for number, column in enumerate(columns):

@@ -1,14 +1,14 @@
-"""Classes under k-anonymity of every m columns: which are left, and by how many members they are shared.
+"""Classes under k-anonymity of every m columns: which remain, and how many members share them.
 
-They are counted on arrays, not by a statement: it takes a count for each of the subsets of m columns, 2,024 for three
-of 24.
+They are counted on arrays, not by a statement, because each of the subsets of m columns needs a count: 2,024 for three
+of 24 columns.
 
-1. Begin with classes by all columns; each column has small numbers for its labels. Of a column with one label a subset
-   says no more than without it.
-2. Count the members of each class by m columns, subset by subset, and take out at once what is in one of fewer than k:
-   it does not count in the subsets that follow.
-3. Again, until nothing is taken out.
-4. The members of the smallest class by m columns that each class is part of.
+1. Start with classes by all columns; each column has small numbers for its labels. A column with only one label adds
+   nothing to a subset.
+2. Count the members of each class by m columns, subset by subset. Remove at once the classes with fewer than k
+   members: they do not count in the subsets that follow.
+3. Repeat until nothing is removed.
+4. For each class, the members of the smallest class by m columns that it is part of.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     Chosen = NDArray[np.bool_]
 
 _DENSE = 1 << 18  # numbers up to which classes are counted in an array of that length
-_LISTED = 1 << 22  # numbers up to which those that occur are found in such an array, and not by sorting
+_LISTED = 1 << 22  # numbers up to which the existing ones are found in such an array, not by sorting
 
 
 @dataclass(frozen=True)
 class Classes:
     """Classes by all columns."""
 
-    codes: Sequence[Numbers]  # of each column, the labels of the classes as numbers from 0
+    codes: Sequence[Numbers]  # for each column, the labels of the classes as numbers from 0
     n: Numbers  # the rows of each class
     members: Numbers  # its rows; or the people who are in no other class
-    # the class of each person in several, once for each of her classes; and her number, from 0
+    # for people in several classes: each of their classes, and the person's number, from 0
     movers: tuple[Numbers, Numbers] | None = None
 
     def some(self, chosen: Chosen) -> Classes:
@@ -59,7 +59,7 @@ class Classes:
         return Classes(codes, self.n[chosen], self.members[chosen], movers)
 
     def counted(self, key: Numbers, size: int, stay: Chosen, members: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the members by each value of a key, of the classes that stay; ``members`` are 0 of the others."""
+        """Return the members by each value of a key, of the classes that stay. The others have 0 ``members``."""
         found = np.bincount(key, members, size).astype(np.float64, copy=False)
         if self.movers is not None and len(self.movers[0]):
             place, person = self.movers
@@ -76,7 +76,7 @@ def shared_members(classes: Classes, m: int, k: int) -> Numbers:
     own = classes.some(left)
     stay = np.ones(len(own.n), dtype=np.bool_)
     smallest = np.full(len(own.n), np.inf)
-    # 4. What is left, once more.
+    # 4. The remaining classes, once more.
     for key, size in _subsets(own, m):
         np.minimum(smallest, own.counted(key, size, stay, own.members)[key], out=smallest)
     shared[left] = smallest
@@ -84,20 +84,20 @@ def shared_members(classes: Classes, m: int, k: int) -> Numbers:
 
 
 def left_of(classes: Classes, m: int, k: int, most: float = np.inf) -> Chosen:
-    """Return which classes are left; where more than ``most`` rows are not, some of those that are not may be missing.
+    """Return which classes remain.
 
-    See the plan of this file.
+    If more than ``most`` rows are removed, the result may still include classes that should be removed. See the plan of this file.
     """
     places, own, out = np.arange(len(classes.n)), classes, True
     rows = int(classes.n.sum())
-    # 3. Until nothing is taken out.
+    # 3. Until nothing is removed.
     while out and len(places):
         stay, members = np.ones(len(places), dtype=np.bool_), own.members.astype(np.float64)
         # 2. Subset by subset.
         for key, size in _subsets(own, m):
             counted = own.counted(key, size, stay, members)
             too_small = counted < k
-            if own.movers is None:  # none is left that has no members
+            if own.movers is None:  # each remaining class has members
                 too_small &= counted > 0
             if not too_small.any():
                 continue
@@ -105,7 +105,7 @@ def left_of(classes: Classes, m: int, k: int, most: float = np.inf) -> Chosen:
             if gone.any():
                 stay &= ~gone
                 members[gone] = 0
-                few = 2 * np.count_nonzero(stay) < len(stay)  # what is left is counted sooner without the others
+                few = 2 * np.count_nonzero(stay) < len(stay)  # counting is faster without the others
                 if few or rows - int(own.n[stay].sum()) > most:
                     break
         out = not stay.all()
@@ -117,7 +117,7 @@ def left_of(classes: Classes, m: int, k: int, most: float = np.inf) -> Chosen:
 
 
 def _subsets(classes: Classes, m: int) -> Iterator[tuple[Numbers, int]]:
-    """Yield for each subset of m columns a number for each class, and the number above all of them."""
+    """Yield for each subset of m columns a number for each class, and an upper bound of the numbers."""
     codes, rows = classes.codes, len(classes.n)
     sizes = [int(code.max(initial=0)) + 1 for code in codes]
     several = [column for column, size in enumerate(sizes) if size > 1]
@@ -125,7 +125,7 @@ def _subsets(classes: Classes, m: int) -> Iterator[tuple[Numbers, int]]:
     key, size = np.zeros(rows, dtype=np.int64), 1
     for chosen in itertools.combinations(several, min(m, len(several))):
         *first, last = chosen or (0,)
-        if begun != tuple(first):  # all but the last column are those of the subset before
+        if begun != tuple(first):  # all columns but the last are those of the previous subset
             check_deadline()
             begun = tuple(first)
             key, size = combined_codes([codes[column] for column in first], [sizes[column] for column in first], rows)
@@ -136,7 +136,7 @@ def _subsets(classes: Classes, m: int) -> Iterator[tuple[Numbers, int]]:
 
 
 def combined_codes(codes: Sequence[Numbers], sizes: Sequence[int], rows: int) -> tuple[Numbers, int]:
-    """Return a number for each combination of codes, and the number above all of them."""
+    """Return a number for each combination of codes, and an upper bound of the numbers."""
     key, total = np.zeros(rows, dtype=np.int64), 1
     for code, size in zip(codes, sizes, strict=True):
         if total * size > _DENSE:
@@ -157,13 +157,13 @@ def dense(key: Numbers, size: int) -> tuple[Numbers, int]:
 
 
 def fetched(engine: Engine, tuples: exp.Select, codes: Sequence[exp.Expr], title: str, *, people: bool) -> Classes:
-    """Return tuples of a frequency set as classes, of which several may have the same codes.
+    """Return tuples of a frequency set as classes. Several of them may have the same codes.
 
-    ``tuples``: the query of them, which selects nothing yet; ``codes``: the whole numbers that they have in each
+    ``tuples``: their query, which selects nothing yet; ``codes``: the integers that they have in each
     column.
     """
     query = tuples.select(*codes, sql.column(N))
-    if people:  # who has one tuple has no number there
+    if people:  # a person with one tuple has no number there
         number = exp.Coalesce(this=sql.column(ENTITY), expressions=[sql.literal(-1)])
         query = query.select(sql.column(PERSONS), number)
     found = np.array(engine.rows(query, title), dtype=np.int64).reshape(-1, len(query.selects)).T

@@ -24,9 +24,9 @@ class Lattice:
     listed; each question costs a few operations, however large it is.
     """
 
-    # height of the hierarchy of each quasi-identifier; less where higher levels are not allowed
+    # height of the hierarchy of each quasi-identifier; less if higher levels are not allowed
     heights: tuple[int, ...]
-    lowest: Node | None = None  # the node that all nodes to choose from lie at or above; None is the original table
+    lowest: Node | None = None  # every node to choose is at or above this one; None is the original table
 
     @cached_property
     def bottom(self) -> Node:
@@ -44,12 +44,12 @@ class Lattice:
         return self.bottom if self.lowest is None else self.lowest
 
     def allows(self, node: Node) -> bool:
-        """Tell whether a node may be chosen: it is at or above ``start``."""
+        """Return True if a node may be chosen: it is at or above ``start``."""
         return self.lowest is None or all(map(int.__ge__, node, self.lowest))
 
     @cached_property
     def size(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return math.prod(height + 1 - level for height, level in zip(self.heights, self.start, strict=True))
 
     @cached_property
@@ -65,20 +65,20 @@ class Lattice:
 
 
 class Marks:
-    """What tested nodes prove about the nodes below them, looked up in a few operations on whole numbers.
+    """Lower bounds of suppression that tested nodes prove for the nodes below, looked up in a few integer operations.
 
     A mark says that its node, and every node below it, suppresses at least so many rows. Marks are numbered, the
     largest number of rows first. For each column and level there is the set of the marks whose node is lower in that
-    column, one bit for each mark: a node lies below or at a mark that is in none of the sets of its levels. So a look
-    at thousands of marks is one operation for each column.
+    column, one bit for each mark. A node lies below or at a mark if the mark is in none of the sets of its levels. So
+    a search of thousands of marks is one operation for each column.
     """
 
     def __init__(self, lattice: Lattice) -> None:
-        self._suppressed: list[int] = []  # negative, so that the largest comes first in ascending order
+        self._suppressed: list[int] = []  # negative: the largest comes first in ascending order
         self._lower = [[0] * (height + 1) for height in lattice.heights]
 
     def add(self, node: Node, suppressed: int) -> None:
-        """Take note that a node and all below it suppress at least so many rows."""
+        """Record that a node and all below it suppress at least so many rows."""
         place = bisect_left(self._suppressed, -suppressed)
         self._suppressed.insert(place, -suppressed)
         before = (1 << place) - 1
@@ -87,11 +87,11 @@ class Marks:
                 sets[at] = (marks & before) | ((marks >> place) << (place + 1)) | ((level < at) << place)
 
     def suppressed(self, node: Node) -> int:
-        """Return the most rows that a mark at or above a node promises; 0 if there is none."""
+        """Return the highest bound of a mark at or above a node; 0 if there is none."""
         lower = 0
         for level, sets in zip(node, self._lower, strict=True):
             lower |= sets[level]
-        first = (~lower & (lower + 1)).bit_length() - 1  # the lowest bit that is not set
+        first = (~lower & (lower + 1)).bit_length() - 1  # the lowest unset bit
         return -self._suppressed[first] if first < len(self._suppressed) else 0
 
 

@@ -1,25 +1,25 @@
-"""Classes, and what the privacy models measure in them: one query, over codes or over values.
+"""Classes with the measures of the privacy models: one query, over codes or over values.
 
-Models of rows alone are aggregates over the members of a class, and one GROUP BY is all. For each sensitive column
-that a model is about there are more steps::
+Models of rows alone are aggregates over the members of a class: one GROUP BY is enough. Each sensitive column
+of a model adds steps::
 
     counted_1    rows of each class with each sensitive value
-    weighed_1    the same with what the models compare them to: the class, their rank, their share of the table
+    weighed_1    the same with the quantities to compare: the class, their rank, their share of the table
     measured_1   the classes with their measures
-    spread_1     (where the distance between values counts) the share of each class that each feature has
+    spread_1     (if a model uses distances between values) the share of each class that each feature has
     distance_1   the classes with their distance from the table
 
-and then all of them are joined class by class. Members are rows of the frequency set (the class is a masked key),
-rows of a table (the class is their labels), or combinations of values that stand for several rows. What their sensitive
-values are compared to is in the whole table; a readable query has steps for it, too (``References``)::
+Then all of them are joined class by class. Members are rows of the frequency set (the class is a masked key),
+rows of a table (the class is their labels), or combinations of values that stand for several rows. Their sensitive
+values are compared with the whole table. A readable query has steps for that, too (``References``)::
 
     shares_1     every value of the column with its share of the table
-    features_1   what values are compared by, where the distance between them counts
+    features_1   the features of values, if a model uses distances between them
 
-Where counts stand side by side (``kanon_sql.classes.packing``), ``packed_query`` measures in three steps:
+If counts are stored side by side (``kanon_sql.classes.packing``), ``packed_query`` measures in three steps:
 
 1. ``packed``: rows of each class, and its counts side by side: one GROUP BY of all members.
-2. ``weighed``: a row for each class and count, with the share of the table that is compared to it.
+2. ``weighed``: a row for each class and count, with the share of the table to compare.
 3. ``measured``: the measures of the models that compare the same; then all of them are joined class by class.
 """
 
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Members:
-    """What classes are made of."""
+    """The members of classes."""
 
     rows: exp.Select  # the members: a query that selects nothing yet
-    classes: tuple[exp.Expr, ...]  # what makes a class, each with its name in the answer
-    n: exp.Expr | None  # the rows that a member stands for; None where a member is a row
+    classes: tuple[exp.Expr, ...]  # the keys of a class, each with its name in the result
+    n: exp.Expr | None  # the rows that a member stands for; None if a member is a row
     measure: Callable[[RowModel], exp.Expr]  # the measure of a model of rows, over the members
     # the sensitive value of a member, as a model of that column has it
     value: Callable[[SensitiveModel], exp.Expr] = field(default=lambda model: sql.column(model.sensitive or ""))
@@ -68,16 +68,16 @@ class Members:
     # for a model that compares with a population, the relation of its classes under the same names, with their rows as
     # ``n``
     populations: Callable[[PopulationModel], exp.Query] | None = None
-    null_safe: bool = False  # whether a class may have NULLs in what makes it
-    # names that steps must not have, since a step would hide the table that it is made from
+    null_safe: bool = False  # whether a class may have NULLs in its keys
+    # names that steps must not have: such a step would hide its source
     taken: tuple[str, ...] = ()
     coded: bool = False  # whether they are rows of the frequency set
-    packing: Packing | None = None  # where its counts stand, if they stand side by side
-    weight: exp.Expr | None = None  # what a member adds to ``Columns.tuples``; None where that is 1
+    packing: Packing | None = None  # positions of its counts, if they are stored side by side
+    weight: exp.Expr | None = None  # what a member adds to ``Columns.tuples``; None if that is 1
 
     @property
     def names(self) -> list[str]:
-        """The names of what makes a class."""
+        """The names of the keys of a class."""
         return [column.alias_or_name for column in self.classes]
 
     def rows_of_members(self) -> exp.Expr:
@@ -85,7 +85,7 @@ class Members:
         return sql.count_rows() if self.n is None else sql.sum_of(self.n.copy())
 
     def weights(self) -> exp.Expr:
-        """Return what a group of members adds to ``Columns.tuples``, as an aggregate."""
+        """Return the amount that a group of members adds to ``Columns.tuples``, as an aggregate."""
         return sql.count_rows() if self.weight is None else sql.sum_of(self.weight.copy())
 
     def grouped(self, *selected: exp.Expr, by: Sequence[exp.Expr] = ()) -> exp.Select:
@@ -97,14 +97,14 @@ class Members:
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of the answer are called."""
+    """Names of the columns of the result."""
 
     n: str
     measures: Sequence[str]
-    tuples: str | None = None  # members of the class, or their weights; None where they are not wanted
-    # of each model, the rows of a class that could be published at most; None where they are not wanted
+    tuples: str | None = None  # members of the class, or their weights; None to omit it
+    # for each model, the most rows of a class that could be published; None to omit them
     bounds: Sequence[str] | None = None
-    kept: bool = False  # whether the answer is kept in a table, for which a sum is wider than it needs to be
+    kept: bool = False  # whether the result is stored in a table; sums have a wider type than it needs
 
 
 class References:
@@ -123,8 +123,8 @@ class References:
         """Make the steps.
 
         ``table``: the whole table; ``value``: the value of a sensitive column in it, by the column's name; ``rows``:
-        the rows of a group of it, as an aggregate; ``trees``: the hierarchies of sensitive columns, where the distance
-        in them counts; ``taken``: names that steps must not have.
+        the rows of a group of it, as an aggregate; ``trees``: the hierarchies of sensitive columns, if a model uses
+        distances in them; ``taken``: names that steps must not have.
         """
         self.steps: list[tuple[str, exp.Query]] = []
         self._shares: dict[str, str] = {}
@@ -221,7 +221,7 @@ def measured_steps(
 
 
 def _plain(members: Members, models: Mapping[int, RowModel], columns: Columns) -> exp.Select:
-    """Return the query of the classes where every measure is an aggregate over members."""
+    """Return the query of the classes if every measure is an aggregate over members."""
     rows = exp.Sum(this=members.n.copy()) if members.n is not None and not columns.kept else members.rows_of_members()
     counted = [sql.named(rows, columns.n)]
     if columns.tuples is not None:
@@ -231,7 +231,7 @@ def _plain(members: Members, models: Mapping[int, RowModel], columns: Columns) -
 
 
 class _Steps:
-    """The steps of a query, and the names that are left for more."""
+    """The steps of a query, and the names that are free for more."""
 
     def __init__(self, members: Members, columns: Columns) -> None:
         self.members, self.columns = members, columns
@@ -247,7 +247,7 @@ class _Steps:
         return name
 
     def classes(self, step: str | None = None) -> list[exp.Expr]:
-        """Return what makes a class, as columns of a step."""
+        """Return the keys of a class, as columns of a step."""
         return [sql.column(name, step) for name in self.members.names]
 
     def plain(self, models: Mapping[int, RowModel]) -> _Part:
@@ -261,7 +261,8 @@ class _Steps:
     ) -> list[_Part]:
         """Add the classes with the measures of models of one sensitive column.
 
-        ``of_rows``: models of rows that are measured along with them; ``with_rows``: whether rows are counted here too.
+        ``of_rows``: models of rows that are measured along with them; ``with_rows``: whether rows are counted here
+        too.
         """
         members, columns, names = self.members, self.columns, self.names
         first = next(iter(models.values()))
@@ -269,7 +270,7 @@ class _Steps:
         spread: dict[int, TCloseness] = {number: model for number, model in models.items() if compares_features(model)}
         others = {number: model for number, model in models.items() if number not in spread}
         weighed = Weighed(names, first.facts.values if first.facts else None, coded=members.coded)
-        # Rows are counted along with the first measures, whatever they are of.
+        # Rows are counted along with the first measures, of any kind.
         rows_first = with_rows and bool(others or tuples)
         aggregates = self._of_rows(weighed, of_rows, tuples) if rows_first else {}
         aggregates |= self._of_values(weighed, others)
@@ -282,7 +283,7 @@ class _Steps:
         if tuples:
             counted.append(sql.named(members.weights(), tuples))
         step = self.add("counted", members.grouped(*counted, by=[value.copy()]))
-        # 2. What they are compared to.
+        # 2. The quantities to compare them with.
         if needed & {names[name] for name in ("class_n", "place", "share", "values")}:
             step = self._weighed(step, first, needed, tuples)
         # 3. The classes.
@@ -297,7 +298,7 @@ class _Steps:
         return parts
 
     def _of_rows(self, weighed: Weighed, models: Mapping[int, RowModel], tuples: str | None) -> dict[str, exp.Expr]:
-        """Return the rows of a class, its members, and the measures of models of rows, by the names of columns."""
+        """Return the rows of a class, its members, and the measures of models of rows, by column name."""
         aggregates: dict[str, exp.Expr] = {self.columns.n: sql.sum_of(weighed.n)}
         if tuples:
             aggregates[tuples] = sql.sum_of(sql.column(tuples))
@@ -306,7 +307,7 @@ class _Steps:
         return aggregates
 
     def _of_values(self, weighed: Weighed, models: Mapping[int, SensitiveModel]) -> dict[str, exp.Expr]:
-        """Return the measures of models of values, and their bounds where they are wanted, by the names of columns."""
+        """Return the measures of models of values, and their bounds if needed, by column name."""
         aggregates: dict[str, exp.Expr] = {}
         for number, model in models.items():
             aggregates[self.columns.measures[number]] = model.measure(weighed)
@@ -320,7 +321,7 @@ class _Steps:
         return each_once(grouped, self.members.names) if self.members.coded else grouped
 
     def _weighed(self, counted: str, model: SensitiveModel, needed: set[str], tuples: str | None) -> str:
-        """Add the values of each class with what models compare them to."""
+        """Add the values of each class with the quantities that models compare them to."""
         names = self.names
         own = [names["value"], names["n"], *([tuples] if tuples else [])]
         query = exp.select(*self.classes(counted), *(sql.column(name, counted) for name in own))
@@ -391,7 +392,7 @@ class _Steps:
         return _Part(self.add("population", query), (name,))
 
     def together(self, parts: Sequence[_Part], models: Sequence[PrivacyModel]) -> exp.Select:
-        """Return the query of the classes with all that was measured, over the steps."""
+        """Return the query of the classes with all measures, over the steps."""
         first, *others = parts
         if not others and self.steps[-1][0] == first.step and isinstance(self.steps[-1][1], exp.Select):
             _, query = self.steps.pop()
@@ -434,7 +435,7 @@ def packed_query(members: Members, packing: Packing, models: Sequence[PrivacyMod
     if columns.tuples is not None:
         counted.append(sql.named(members.weights(), columns.tuples))
     packed = members.grouped(*counted, *packing.summed())
-    # 2. and 3. For all that is compared, its models.
+    # 2. and 3. For each compared relation, its models.
     by_compared: dict[str, dict[int, SensitiveModel]] = {}
     for place, model in enumerate(models):
         if isinstance(model, SensitiveModel):
@@ -453,7 +454,7 @@ def _measured(members: Members, packing: Packing, models: Mapping[int, Sensitive
     if compared.by_features:
         share = exp.Div(this=exp.Paren(this=as_double(own)), expression=sql.column(_CLASS_N))
         weighed.select(sql.named(share, "p"), copy=False)
-    else:  # a value that a class has not is none of its rows
+    else:  # a value missing in a class has 0 of its rows
         weighed.select(sql.named(own, _OWN), sql.column("values"), copy=False)
         weighed.where(exp.GT(this=own.copy(), expression=sql.literal(0)), copy=False)
     aggregates = []
@@ -479,14 +480,14 @@ def _most(model: SensitiveModel, compared: ComparedValues) -> exp.Expr:
 
 
 def _feature(compared: ComparedValues) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
-    """Return a feature's share of the class and of the table, and what is the same for all of them."""
+    """Return a feature's share of the class and of the table, and the two values that are the same for all features."""
     return sql.column("p"), sql.column("share"), sql.double(compared.total), sql.double(compared.scale)
 
 
 def _together(
     members: Members, parts: Sequence[exp.Select], models: Sequence[PrivacyModel], columns: Columns
 ) -> exp.Select:
-    """Return the classes with all that was measured; every part has all of them."""
+    """Return the classes with all measures. Every part has all classes."""
     first, *others = [f"measured_{number}" for number in range(len(parts))]
     kept = [sql.column(name, first) for name in members.names]
     n = sql.column(_CLASS_N, first)

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from kanon_sql.models.t_closeness import TCloseness
 
 PROBED = 11
-"""A probe counts one class in this many. Bits are spread well by a prime modulo which the powers of two differ."""
+"""A probe counts one class in this many. The powers of two differ modulo this prime, which spreads bits well."""
 
 MOST_SKETCHED = 20
-"""The largest k that ``people_query`` tests: of more people, too many have a bit in common."""
+"""The largest k that ``people_query`` tests. Among more people, too many have a bit in common."""
 
 NODE = "node"
-"""The number of a node, where several are tested together."""
+"""The number of a node, if several are tested together."""
 
 
 def measure_name(number: int) -> str:
@@ -38,7 +38,7 @@ def measure_name(number: int) -> str:
 def coded_columns(
     models: Sequence[PrivacyModel], *, tuples: bool = False, bounds: bool = False, kept: bool = False
 ) -> Columns:
-    """Return how the columns of classes over codes are called."""
+    """Return the names of the columns of classes over codes."""
     numbers = range(len(models))
     return Columns(
         N,
@@ -60,10 +60,9 @@ def coded_members(
 ) -> Members:
     """Return rows of the frequency set as the members of classes.
 
-    ``rows``: the rows: a query that selects nothing yet; ``classes``: what makes a class, each with a name;
-    ``populations``: for a model that compares with a population, the same classes of it; ``packing``: where counts
-    stand in the rows, if they stand side by side; ``weight``: what a member adds to ``Columns.tuples``; None where that
-    is 1.
+    ``rows``: a query that selects nothing yet; ``classes``: the keys of a class, each with a name; ``populations``:
+    for a model that compares with a population, the same classes of it; ``packing``: positions of counts in the rows,
+    if they are stored side by side; ``weight``: what a member adds to ``Columns.tuples``; None if that is 1.
     """
 
     def features(model: TCloseness) -> exp.Table:
@@ -100,11 +99,11 @@ def classes_query(
 ) -> exp.Select:
     """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
 
-    ``masks``: of each key; a key masked away altogether is left out of the grouping; ``probe``: whether to count one
-    class in ``PROBED`` only; ``bounds``: whether to tell also, as ``bound_0``, ``bound_1``, ..., how many rows of a
-    class could be published at most by models that are not monotone; ``packing``: where counts stand in the relation,
-    if they stand side by side; ``nodes``: of several nodes, the relation of the masks of each with its number: see
-    ``nodes_query``; ``merged``: whether the relation is the frequency set of this very node (see
+    ``masks``: of each key; a key masked away altogether is left out of the grouping; ``probe``: whether to count only
+    one class in ``PROBED``; ``bounds``: whether to return also, as ``bound_0``, ``bound_1``, ..., how many rows of a
+    class could be published at most by models that are not monotone; ``packing``: positions of counts in the relation,
+    if they are stored side by side; ``nodes``: for several nodes, the relation of the masks of each with its number:
+    see ``nodes_query``; ``merged``: whether the relation is the frequency set of this very node (see
     ``FrequencySet.has_people_once``).
     """
     masked = _masked_keys(masks)
@@ -125,7 +124,7 @@ def classes_query(
 
 
 def is_published(models: Sequence[PrivacyModel], *, rows_alone: bool = False) -> exp.Expr:
-    """Return the condition that a class of ``classes_query`` satisfies all models, or all those that ``screens``."""
+    """Return the condition that a class of ``classes_query`` satisfies all models, or only those of ``screens``."""
     asked = screens(models) if rows_alone else models
     return sql.all_of(
         model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models) if model in asked
@@ -133,23 +132,23 @@ def is_published(models: Sequence[PrivacyModel], *, rows_alone: bool = False) ->
 
 
 def screens(models: Sequence[PrivacyModel]) -> list[RowModel]:
-    """Return the monotone models of rows alone: what they suppress costs a fraction to know."""
+    """Return the monotone models of rows alone: counting their suppression takes a fraction of the time."""
     return [model for model in models if isinstance(model, RowModel) and model.monotone]
 
 
 def prunes_by_suppression(models: Sequence[PrivacyModel]) -> bool:
-    """Tell whether the rows that a node suppresses are suppressed at every node below it."""
+    """Return True if the rows that a node suppresses are suppressed at every node below it."""
     return all(model.monotone for model in models)
 
 
 def _most_published(models: Sequence[PrivacyModel]) -> exp.Expr:
     """Return how many rows of a class of ``classes_query`` any node below can publish at most.
 
-    1. All of them, where the class satisfies the models.
-    2. None, where it does not satisfy a monotone one.
-    3. Else what is published of it below is a union of classes that satisfy every model, and satisfies those too
-       under which unions do: so it is not all of them if one of these fails, has no more rows than each that fails
-       leaves, and as many as each model asks for.
+    1. All of them, if the class satisfies the models.
+    2. None, if it does not satisfy a monotone one.
+    3. Otherwise the rows published below are a union of classes that satisfy every model. The union also satisfies the
+       models that hold for unions. So it is not all of them if one of these fails. It has no more rows than each
+       failing model leaves, and at least as many as each model asks for.
     """
     n = sql.column(N)
     met = [model.is_met(sql.column(measure_name(number))) for number, model in enumerate(models)]
@@ -164,7 +163,7 @@ def _most_published(models: Sequence[PrivacyModel]) -> exp.Expr:
         if not isinstance(models[number], SensitiveModel):
             continue
         bound: exp.Expr = sql.column(_bound_name(number))
-        if len(failing) > 1:  # of one alone it is known that it fails
+        if len(failing) > 1:  # a single model is known to fail
             bound = exp.Case().when(met[number].copy(), n.copy()).else_(bound)
         left.append(bound)
     rounding = sql.double(1e-6)
@@ -188,19 +187,19 @@ def node_query(
     nodes: exp.Expr | None = None,
     merged: bool = False,
 ) -> exp.Select:
-    """Return the test of a node: how many classes it has, and how many rows lie in classes that must go.
+    """Return the test of a node: how many classes it has, and how many rows lie in classes that must be suppressed.
 
-    A class of the population that has no row, where a model forbids that, counts as one row that must go: such a model
-    allows none to be suppressed, and where there is such a class, there is one at every node below.
+    If a model forbids classes of the population without a row, each counts as one row to suppress: such a model
+    allows no suppression, and if there is such a class, there is one at every node below.
 
-    Where a model is not monotone also: how many rows no node below it publishes. With sizes also: how many classes
+    If a model is not monotone, also: how many rows no node below it publishes. With sizes also: how many classes
     satisfy the models, and the sum of squared sizes of these and of the others.
 
-    A probe counts one class in ``PROBED``. These classes are whole, so that the node suppresses at least what is
-    suppressed among them: where most classes are too small, that is proof enough at a fraction of the cost.
+    A probe counts one class in ``PROBED``. These classes are whole, so the node suppresses at least the rows
+    suppressed among them. If most classes are too small, that is proof enough at a fraction of the cost.
 
-    Of several ``nodes`` (see ``nodes_query``) there is a row for each, after its number; none for a table without rows.
-    Where a model is not monotone, its last column is what the models suppress that ``screens``.
+    For several ``nodes`` (see ``nodes_query``) there is a row for each, starting with its number; none for a table
+    without rows. If a model is not monotone, the last column is the rows suppressed by the models of ``screens``.
     """
     bounds = not prunes_by_suppression(models)
     more: list[exp.Expr] = []
@@ -236,10 +235,10 @@ def node_query(
 
 
 def people_query(relation: exp.Table, masks: Sequence[int | exp.Expr], k: int, *, probe: bool = False) -> exp.Select:
-    """Return the test of a node that requires k people, which counts what ``node_query`` does in a part of the time.
+    """Return the test of a node that requires k people: the counts of ``node_query`` in a part of the time.
 
-    Few classes are so small, and have so many rows, that their distinct people must be counted. It is worth while from
-    some 100,000 tuples on, and where k is at most ``MOST_SKETCHED``.
+    Only few classes are so small, and have so many rows, that their distinct people must be counted. It pays off from
+    some 100,000 tuples on, and if k is at most ``MOST_SKETCHED``.
     """
     masked = _masked_keys(masks)
     source = "kanon_frequency"
@@ -285,7 +284,7 @@ def nodes_query(
 
 
 def listed(masks: Sequence[tuple[int, ...]]) -> dict[str, list[int]]:
-    """Return the values of the placeholders of ``nodes_query``: the masks of each node, which are numbered."""
+    """Return the values of the placeholders of ``nodes_query``: the masks of each node, with numbers."""
     of_keys = {mask_name(key): list(own) for key, own in enumerate(zip(*masks, strict=True))}
     return {NODE: list(range(len(masks))), **of_keys}
 
@@ -305,7 +304,7 @@ def rows_by_size_query(relation: exp.Table, masks: Sequence[int | exp.Expr], siz
 def _absent_classes(
     relation: exp.Table, masks: Sequence[int | exp.Expr], models: Sequence[PrivacyModel]
 ) -> exp.Subquery | None:
-    """Return the number of classes of the population that have no row, where a model forbids them; else None."""
+    """Return the number of classes of the population that have no row if a model forbids them; else None."""
     populations = [model.population for model in models if isinstance(model, PopulationModel) and model.covers]
     if not populations:
         return None
@@ -321,7 +320,7 @@ def _absent_classes(
 
 
 def _masked_keys(masks: Sequence[int | exp.Expr]) -> list[exp.Alias]:
-    """Return the masked keys that make a class, each with its name."""
+    """Return the masked keys of a class, each with its name."""
     kept = [key for key, mask in enumerate(masks) if mask != 0] or [0]
     return [
         sql.named(
@@ -337,7 +336,7 @@ def _bound_name(number: int) -> str:
 
 
 def _one_class_in_several(masked: Sequence[exp.Expr]) -> exp.Expr:
-    """Return the condition that masked keys leave no remainder: the rows of a class are all chosen, or none is."""
+    """Return the condition that masked keys leave no remainder: all rows of a class are chosen, or none."""
     total: exp.Expr | None = None
     for key in masked:
         remainder = exp.Mod(this=exp.Paren(this=key.copy()), expression=sql.literal(PROBED))

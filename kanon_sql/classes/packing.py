@@ -1,18 +1,18 @@
-"""How rows of sensitive values are counted side by side, so that one GROUP BY tells how they are spread over a class.
+"""Count rows of sensitive values side by side: one GROUP BY shows how they are spread over a class.
 
-Counted one by one, classes are made twice: once of each class and value, and then, with ranks, shares or features
-joined to them, of each class. Here a tuple adds its rows to a number that has a field of bits for each count::
+Without this, classes are made twice: once for each class and value, and then, with ranks, shares or features
+joined to them, for each class. Here a tuple adds its rows to a number that has a field of bits for each count::
 
     pack_0 = SUM(n << (bits * place of the count))
 
-No field overflows into the next: it has room for all rows of the table. What is counted are the values, or the
-*features* by which a distance compares them (``kanon_sql.models.t_closeness``): a tuple adds to each that its value
-has.
+No field overflows into the next: it has room for all rows of the table. The counts are of values, or of the
+*features* by which a distance compares them (``kanon_sql.models.t_closeness``): a tuple adds to each feature of its
+value.
 
-    kanon_counts(pack, shift, share, values)       where each count stands, and what it is compared to
+    kanon_counts(pack, shift, share, values)       position of each count, and the share to compare with it
     kanon_adding(value, pack_0, [pack_1, ...])     what a row of a value adds to each number
 
-That needs numbers of 128 bits, which not every engine adds fast, and a column with few different values.
+This needs numbers of 128 bits, which not every engine adds fast, and a column with few different values.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.models.base import PrivacyModel
 
-_BITS = 126  # of a number of 128 with a sign
+_BITS = 126  # of a signed number of 128 bits
 _SEVERAL = 50_000  # tuples from which counting takes longer than planning
 _MOST = 16  # numbers: each is added up for every tuple
 
 
 @dataclass(frozen=True)
 class ComparedValues:
-    """What some models compare in a class: values of a column, or features of values."""
+    """The values of a column, or the features of its values, that some models compare in a class."""
 
-    counts: exp.Table  # for each count where it stands, and the share of the table that it has
-    adding: exp.Table  # what a row of a value adds to each number
+    counts: exp.Table  # for each count, its position and its share of the table
+    adding: exp.Table  # what a row of each value adds to each number
     code: str  # the column of the frequency set that has the codes of the values
     packs: tuple[int, int]  # the first of the numbers that hold the counts, and the one after the last
     values: int
     by_features: bool  # whether features are counted, not single values
     total: float
-    scale: float  # what a sum of differences of features is divided by
+    scale: float  # divisor of a sum of differences of features
 
     @property
     def names(self) -> list[str]:
@@ -59,7 +59,7 @@ class ComparedValues:
         return [_pack_name(number) for number in range(*self.packs)]
 
     def rows(self, width: int) -> exp.Expr:
-        """Return the rows of a class that a count has, from the numbers of the class and what says where it stands."""
+        """Return the rows of a class in one count, from the numbers of the class and the position of the count."""
         pack = exp.Case(this=sql.column("pack"))
         for number in range(*self.packs):
             pack = pack.when(sql.literal(number), sql.column(_pack_name(number)))
@@ -70,7 +70,7 @@ class ComparedValues:
 
 @dataclass(frozen=True)
 class Packing:
-    """What is counted side by side."""
+    """The counts that are stored side by side."""
 
     width: int
     compared: dict[str, ComparedValues]  # by the relation of the values' shares or features
@@ -81,17 +81,17 @@ class Packing:
         return [name for compared in self.compared.values() for name in compared.names]
 
     def of(self, model: SensitiveModel) -> ComparedValues:
-        """Return what a model compares."""
+        """Return the values that a model compares."""
         return self.compared[_relation(model).name]
 
     def drop(self, engine: Engine) -> None:
-        """Drop the relations that say where counts stand: nothing is counted so any more."""
+        """Drop the relations of the positions. Packed counts cannot be used any more."""
         for compared in self.compared.values():
             for relation in (compared.counts, compared.adding):
                 engine.run(sql.drop(relation), "drop where counts stand")
 
     def joined(self, tuples: exp.Select) -> exp.Select:
-        """Return a query of tuples of the frequency set, called ``TUPLES``, with what a row of each adds joined."""
+        """Return a query of tuples of the frequency set (``TUPLES``) joined to the amounts that a row of each adds."""
         for number, compared in enumerate(self.compared.values()):
             adding = f"adding_{number}"
             same = exp.EQ(this=sql.column(compared.code, TUPLES), expression=sql.column("value", adding))
@@ -99,20 +99,20 @@ class Packing:
         return tuples
 
     def added(self) -> list[exp.Expr]:
-        """Return what a tuple adds to each number, under its name: its rows, in the fields of its value."""
+        """Return the amount that a tuple adds to each number, under its name: its rows, in the fields of its value."""
         return [sql.named(_added(name), name) for name in self.names]
 
     def gathered(self) -> list[exp.Expr]:
-        """Return what tuples add up to, each number under its name."""
+        """Return the sums of the amounts of tuples, each number under its name."""
         return [_total(_added(name), name) for name in self.names]
 
     def summed(self) -> list[exp.Expr]:
-        """Return what numbers of tuples, or of classes, add up to, under the same names."""
+        """Return the sums of the numbers of tuples, or of classes, under the same names."""
         return [_total(sql.column(name), name) for name in self.names]
 
 
 def pack(frequency: FrequencySet, models: Sequence[PrivacyModel]) -> Packing | None:
-    """Return how the values are counted that models are about; None where they are better counted one by one."""
+    """Return the packing of the values of models, or None if counting them one by one is better."""
     about = [model for model in models if isinstance(model, SensitiveModel)]
     # People do not add up over tuples, and a population is joined class by class.
     plain = not frequency.counts_people and all(isinstance(model, SensitiveModel | RowModel) for model in models)
@@ -135,10 +135,10 @@ def pack(frequency: FrequencySet, models: Sequence[PrivacyModel]) -> Packing | N
 
 
 def pays(models: Sequence[PrivacyModel], tuples: int) -> bool:
-    """Tell whether one node is judged faster by counts side by side, whose statement takes longer to plan.
+    """Return True if packed counts test one node faster, although the statement takes longer to plan.
 
-    Else the values of a class have to be ranked or joined to shares, or there are so many tuples that planning does
-    not matter. For several nodes in one statement it always is.
+    They do if the values of a class must be ranked or joined to shares, or if there are so many tuples that planning
+    does not matter. For several nodes in one statement they always do.
     """
     compares = any(isinstance(model, SensitiveModel) and model.compares_shares for model in models)
     return compares or tuples >= _SEVERAL
@@ -147,7 +147,7 @@ def pays(models: Sequence[PrivacyModel], tuples: int) -> bool:
 def _compared(
     engine: Engine, model: SensitiveModel, packs: tuple[int, int], sums: tuple[float, float], width: int
 ) -> ComparedValues:
-    """Return what a model compares; the relations that say so are made."""
+    """Return the compared values of a model, after creating their relations."""
     facts = model.coding
     by_features = facts.features is not None
     in_each = _BITS // width
@@ -158,14 +158,14 @@ def _compared(
     )
     place = exp.Paren(this=exp.Mod(this=number.copy(), expression=sql.literal(in_each)))
     shift = sql.cast(exp.Mul(this=place, expression=sql.literal(width)), "INTEGER")
-    # 1. Where each count stands; a feature has a row for each value that has it.
+    # 1. The position of each count; a feature has a row for each value that has it.
     standing = [sql.named(pack, "pack"), sql.named(shift, "shift"), sql.column("share")]
     if not by_features:
         standing.append(sql.column("values"))
     counts = engine.temporary_name("kanon_counts")
     query = exp.select(*standing).distinct().from_(_relation(model).copy())
     engine.run(sql.create_table(counts, query, temporary=True), f"counts for {model.name}")
-    # 2. What a row of each value adds.
+    # 2. The amounts that a row of each value adds.
     one = exp.BitwiseLeftShift(this=sql.cast(sql.literal(1), "HUGEINT"), expression=shift.copy())
     adding = engine.temporary_name("kanon_adding")
     query = exp.select("value").from_(_relation(model).copy()).group_by("value")
@@ -178,9 +178,9 @@ def _compared(
 
 
 def _features(engine: Engine, model: SensitiveModel) -> tuple[int, float, float]:
-    """Return how many counts a model compares, the sum of their shares, and what a sum of differences is divided by.
+    """Return how many counts a model compares, the sum of their shares, and the divisor of a sum of differences.
 
-    These are values, or features, which are numbered from 1.
+    The counts are of values, or of features, numbered from 1.
     """
     features = model.coding.features
     if features is None:
@@ -191,7 +191,7 @@ def _features(engine: Engine, model: SensitiveModel) -> tuple[int, float, float]
 
 
 def _relation(model: SensitiveModel) -> exp.Table:
-    """Return the relation that says what a model compares."""
+    """Return the relation of the values, or features, that a model compares."""
     return model.coding.shares if model.coding.features is None else model.coding.features
 
 

@@ -1,6 +1,6 @@
-"""What a search returns: how cells are recoded. Publishing, measuring and printing know only this.
+"""The result of a search: how cells are recoded. Publishing, measuring and printing know only this.
 
-Of Mondrian also how a table is cut, from the settings.
+For Mondrian also how a table is cut, from the settings.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 class Recoding:
     """How the cells of a release are recoded."""
 
-    # whether the classes of a release are those of one node, and are left out where too small
+    # whether the classes of a release are those of one node, without those that are too small
     leaves_out_classes: ClassVar[bool] = False
-    is_partition: ClassVar[bool] = False  # whether the table is cut into parts, all of which are published
+    is_partition: ClassVar[bool] = False  # whether the table is cut into parts that are all published
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes at which rows are published, in their order; none where the table is cut into parts."""
+        """The nodes at which rows are published, in their order; none if the table is cut into parts."""
         return ()
 
     def levels(self, hierarchies: Sequence[Hierarchy]) -> dict[str, int] | None:  # noqa: ARG002 - of one node only
-        """Return the level of each column, by name; None where a column has several."""
+        """Return the level of each column, by name; None if a column has several."""
         return None
 
     def levels_of(self, column: int) -> tuple[int, ...]:
@@ -48,20 +48,20 @@ class Recoding:
         hierarchies: Sequence[Hierarchy],  # noqa: ARG002 - of steps only
         published: Sequence[int],  # noqa: ARG002 - part of what every recoding answers
     ) -> list[dict[str, Any]] | None:
-        """Return the levels and the published rows of each step; None where there are no steps."""
+        """Return the levels and the published rows of each step; None if there are no steps."""
         return None
 
     @property
     def tables(self) -> tuple[exp.Table, ...]:
-        """The tables that hold what was decided; a view must keep them."""
+        """The tables that hold the recoding; a view must keep them."""
         return ()
 
     def of_view(self, own: Callable[[str], exp.Table]) -> Recoding:  # noqa: ARG002 - of tables only
-        """Return the recoding as a view has it: with the tables that are its own under these names."""
+        """Return the recoding with the tables of a view, which have these names."""
         return self
 
-    def described_cutting(self, hierarchies: Sequence[Hierarchy]) -> dict[str, Any] | None:  # noqa: ARG002 - of parts only
-        """Return how the table was cut, in how many rounds, and how parts are written; None where it was not cut."""
+    def described_cutting(self, hierarchies: Sequence[Hierarchy]) -> dict[str, Any] | None:  # noqa: ARG002 - for parts
+        """Return how the table was cut, in how many rounds, and how parts are written; None if it was not cut."""
         return None
 
 
@@ -84,8 +84,8 @@ class FullDomain(Recoding):
 class Local(Recoding):
     """Rows are generalized as far as their own class needs: step by step, each at the node of its step.
 
-    At each step the rows whose class, among those that are left, satisfies the models are published and leave; what is
-    left after the last step is suppressed.
+    A step publishes the rows whose class, among the remaining rows, satisfies the models. The rows that remain after
+    the last step are suppressed.
     """
 
     steps: tuple[Node, ...]
@@ -105,20 +105,20 @@ class Local(Recoding):
 class Multidimensional(Recoding):
     """The table is cut into parts, and all rows of a part are published alike.
 
-    State lives in the database (see ``kanon_sql.search.mondrian.boxes``): the cuts, which lead each row to its box, and
-    what is published of each box.
+    State lives in the database (see ``kanon_sql.search.mondrian.boxes``): the cuts, which lead each row to its box,
+    and the published labels of each box.
     """
 
     cutting: Cutting
     boxes: int
-    cuts: int  # how many cuts led to them; they have the numbers from 1 on, and boxes those after them
+    cuts: int  # number of cuts that led to them; cuts have the numbers from 1 on, and boxes those after them
     rounds: int
     cuts_table: exp.Table
     boxes_table: exp.Table
     orders: tuple[exp.Table | None, ...]  # for each column of texts, the temporary table of its order; else None
-    types: tuple[str | None, ...]  # for each column, the type of its labels; None where every box has one value of it
-    nulls: tuple[bool, ...]  # for each column, whether boxes tell that they have NULLs
-    # columns of texts that no cut is about: their values need not be known to find the box of a row
+    types: tuple[str | None, ...]  # for each column, the type of its labels; None if every box has one value of it
+    nulls: tuple[bool, ...]  # for each column, whether boxes show that they have NULLs
+    # columns of texts without a cut: their values are not needed to find the box of a row
     unread: frozenset[int] = field(default=frozenset(), kw_only=True)
     is_partition: ClassVar[bool] = True
 
@@ -145,12 +145,12 @@ class Multidimensional(Recoding):
 
 @dataclass(frozen=True)
 class LabelledCombinations(Multidimensional):
-    """A multidimensional recoding with a table of the labels of each combination of values: no cuts are followed."""
+    """A multidimensional recoding with a table of the labels of each combination of values. It needs no cuts."""
 
     labels_table: exp.Table  # each combination of quasi-identifiers, under their own names, with its labels
-    # for each quasi-identifier, the column with its labels; None where it keeps its values
+    # for each quasi-identifier, the column with its labels; None if it keeps its values
     labels: tuple[str | None, ...]
-    # where rows that are alike are parted, the columns with the first and the last of them, counted from 1
+    # if equal rows are separated, the columns with the first and the last of them, counted from 1
     ranks: tuple[str, str] | None
 
 
@@ -176,19 +176,19 @@ OPTIONS = ("choose", "cut", "labels", "numbers", "pairs")
 class Cutting:
     """How Mondrian cuts a table, and how the values of a part are written."""
 
-    # which column: "range" (the part's range of values is widest), "distinct" (it has most of the column's values),
-    # "loss" (its cut saves most; mondrian-plus compares all cuts of all columns) or "random"
+    # which column: "range" (the part's range of values is widest), "distinct" (the part has most of the column's
+    # values), "loss" (its cut saves most; mondrian-plus compares all cuts of all columns) or "random"
     choose: Choose = "range"
     # where: "strict" (at the median; equal values stay together), "relaxed" (in half; rows that have the median go to
     # either side) or "node" (columns with a tree: each child of a label is a side)
     cut: Cut = "strict"
     # how texts of a part are written: "tree" (the lowest label over all of them), "set" or "range"
     labels: Texts = "tree"
-    # how numbers and dates of a part are written: "range", "mean" or "median"; or like texts, as the lowest label of
-    # their "tree" over all of them, by which they are cut then
+    # how numbers and dates of a part are written: "range", "mean" or "median"; or, like texts, as the lowest label of
+    # their "tree" over all of them: then they are cut by the tree
     numbers: Numbers = "range"
     every_cut: bool = False  # whether all places are compared, or only the median of each column
-    pairs: int = 0  # of mondrian-plus: how often pairs of parts are gone through at the end, to cut them again together
+    pairs: int = 0  # mondrian-plus: number of final passes over pairs of parts, to cut them again together
     seed: int = 0
 
 
@@ -203,7 +203,7 @@ def cutting_of(
     pairs: int | None,
     seed: int | None,
 ) -> Cutting | None:
-    """Return how an algorithm cuts, with what was not said filled in; None for one that does not cut."""
+    """Return how an algorithm cuts, with defaults filled in; None for one that does not cut."""
     given = {"choose": choose, "cut": cut, "labels": labels, "numbers": numbers, "pairs": pairs}
     if algorithm not in MONDRIAN:
         if said := [name for name, value in given.items() if value is not None]:
@@ -236,7 +236,7 @@ def cutting_of(
 
 
 def _require_comparable(measure: str, cut: str, *, every_cut: bool) -> None:
-    """Raise unless it is known what a cut saves."""
+    """Raise unless the saving of a cut can be computed."""
     if measure not in COMPARED:
         raise UsageError(f"Cuts are compared by loss or gcp, not by {measure}: use measure loss, or choose range.")
     if cut == "relaxed" or (cut == "node" and not every_cut):
