@@ -134,7 +134,7 @@ class Appended:
 
 def apply(  # noqa: PLR0913 - the public call: every setting has a name of its own
     lock: str | os.PathLike[str],
-    rows: Any,  # the name of a table, or anything that open_source accepts
+    rows: Any,  # noqa: ANN401 - the name of a table, or anything that open_source accepts
     table: str | None = None,
     *,
     append: str,

@@ -1,4 +1,4 @@
-"""Rewriting a database so that nothing is left in its file of what was deleted or changed."""
+"""Rewrite a database so that its file contains no deleted or changed data."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Cleaned:
 
     Attributes:
         dropped: names of the tables that were left out.
-        hierarchies: names of columns whose hierarchies are in it: these list values.
+        hierarchies: names of columns whose hierarchies are in the file: these list values.
         waiting: names of tables of raw rows that wait to be appended to a release, with the number of rows. They stay
             unless ``drop`` names them.
-        backup: the copy of the file as it was; None without one.
+        backup: the copy of the original file; None if there is none.
     """
 
     file: Path
@@ -58,7 +58,7 @@ class Cleaned:
     seconds: float
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return the result as plain values, as ``--format json`` prints it."""
         return {
             **asdict(self),
             "file": str(self.file),
@@ -74,18 +74,18 @@ def clean(
     backup: str | os.PathLike[str] | None = None,
     listener: Callable[[Logged], None] | None = None,
 ) -> Cleaned:
-    """Rewrite a DuckDB file: what was deleted, replaced or dropped in it is not in its bytes any more.
+    """Rewrite a DuckDB file, so that its bytes no longer contain deleted, replaced or dropped data.
 
-    A new file is made with all that is in the database now, and takes the name of the old one in one step.
+    A new file with the present contents of the database replaces the old one in one step.
 
     Args:
         source: path of the database.
-        drop: names of tables to leave out. One of rows that wait is kanon.waiting_RELEASE.
-        backup: a new file, to which the file is copied first, with all that was in it.
+        drop: names of tables to leave out. A table of waiting rows is called kanon.waiting_RELEASE.
+        backup: a new file to copy the original file to first, with all its data.
         listener: called with every statement before it runs.
 
     Raises:
-        UsageError: it is no database, there is no such table, or something else rests on it.
+        UsageError: it is not a database, a table does not exist, or something else depends on it.
         SourceError: another process has the file open, or it cannot be written.
     """
     path, copy = Path(source), None if backup is None else Path(backup)
@@ -124,7 +124,7 @@ def clean(
 
 
 class _Nothing(Releasing[Published]):
-    """No table: all that is in a database goes on, or is left out."""
+    """No table: the contents of a database are copied or left out."""
 
     published, names = Published, ()
 
@@ -134,7 +134,7 @@ class _Nothing(Releasing[Published]):
     def query(self, name: str) -> exp.Query:
         raise KeyError(name)
 
-    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - no table goes anywhere
+    def table_in(self, name: str, database: str) -> exp.Table:  # noqa: ARG002 - no table is released
         raise KeyError(name)
 
     def verified(self, outputs: Mapping[str, exp.Expr]) -> SimpleNamespace:  # noqa: ARG002 - no table is made
@@ -142,7 +142,7 @@ class _Nothing(Releasing[Published]):
 
 
 def clean_statements(source: str | os.PathLike[str], *, drop: Sequence[str] = ()) -> list[exp.Expr]:
-    """Return the statements that make the new database, which is then given the name of the old one."""
+    """Return the statements that make the new database, which then gets the name of the old one."""
     path = Path(source)
     with open_database(path, writable=False) as engine:
         left_out = _facts(engine, drop)
@@ -161,7 +161,7 @@ def _waiting(engine: Engine, tables: Sequence[OtherTable]) -> dict[str, int]:
 
 
 def _facts(engine: Engine, drop: Sequence[str]) -> list[TableFacts]:
-    """Return what stands around tables that are to be left out; those that refer to others first."""
+    """Return the facts of tables to leave out; tables that refer to others come first."""
     there = tables_of(engine)
     chosen = []
     for wanted in drop:

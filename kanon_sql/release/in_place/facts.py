@@ -1,4 +1,4 @@
-"""What stands around a table that is to be replaced or to go: columns, constraints, indexes, views, other tables."""
+"""The dependencies of a table to be replaced or removed: columns, constraints, indexes, views, other tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VALUES = re.compile(r"ENUM\((?:[^')]|'(?:[^']|'')*')*\)")
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """A column of the table as its definition has it."""
+    """A column of the table, from its definition."""
 
     name: str
     type: str
@@ -52,13 +52,13 @@ class ConstraintFacts:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return f"{self.kind} ({', '.join(self.columns)})"
 
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """An index that a statement made, not a constraint."""
+    """An index that was made by a statement, not by a constraint."""
 
     name: str
     unique: bool
@@ -96,20 +96,20 @@ class ViewFacts:
     definition: str  # its statement, as DuckDB writes it
     comment: str | None
     comments: tuple[tuple[str, str], ...]  # names of its columns, and their comments
-    # Schema (if it says one) and name of each relation that it reads, folded; None if unknown.
+    # Schema (if given) and name of each relation that it reads, folded; None if unknown.
     reads: frozenset[tuple[str, str]] | None
-    columns: frozenset[str]  # the names of all columns in it, folded; ``*`` where it may take all that there are
+    columns: frozenset[str]  # the names of all columns in it, folded; ``*`` if it may read all columns
 
     def may_read(self, schema: str, name: str) -> bool:
-        """Return True if it reads a relation, or may do so."""
+        """Return True if it reads a relation, or may read it."""
         if self.reads is None:
             return _mentions(self.definition, name)
         return (folded(schema), folded(name)) in {(db or folded(schema), table) for db, table in self.reads}
 
     def again(self, database: str) -> list[exp.Expr]:
-        """Return the statements that make it again in another database, which is the current one by then.
+        """Return the statements that make it again in another database, which is then the current one.
 
-        DuckDB keeps the types of its columns with it, as they were when it was made: lists of values among them.
+        DuckDB stores the types of its columns from when it was made, which may include lists of values.
         """
         made: list[exp.Expr] = [
             exp.Command(this="CREATE", expression=f"OR REPLACE {self.definition.removeprefix('CREATE ').rstrip(';')}")
@@ -127,24 +127,24 @@ class ViewFacts:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table, and all that stands around it in its database."""
+    """A table and its dependencies in the database."""
 
     schema: str
     name: str
     comment: str | None
     columns: tuple[ColumnFacts, ...]
     constraints: tuple[ConstraintFacts, ...]
-    indexes: tuple[IndexFacts, ...]  # those that statements made
-    others: tuple[OtherTable, ...]  # all other tables that will be there
-    views: tuple[ViewFacts, ...]  # that read the table, also through others, each after those that it reads
-    macros: tuple[str, ...]  # names of those that name the table
+    indexes: tuple[IndexFacts, ...]  # made by statements
+    others: tuple[OtherTable, ...]  # all other tables of the new database
+    views: tuple[ViewFacts, ...]  # that read the table, also through other views, each after those that it reads
+    macros: tuple[str, ...]  # names of macros that name the table
     triggers: tuple[Trigger, ...]
     lists: tuple[tuple[str, str], ...]  # schema and name of ENUM types that no column of another table has
-    listed: frozenset[str]  # these lists as they stand in the types of columns
+    listed: frozenset[str]  # these lists as they are written in the types of columns
 
 
 def facts_of(source: Source) -> TableFacts:
-    """Return what stands around the table of a source; refuse a view."""
+    """Return the facts of a source's table; refuse a view."""
     engine = source.engine
     schema, name = source.relation.db or engine.current_schema(), source.relation.name
     if engine.kind_of(source.relation) != "TABLE":
@@ -155,7 +155,7 @@ def facts_of(source: Source) -> TableFacts:
 def facts_of_table(
     engine: Engine, schema: str, name: str, going: frozenset[tuple[str, str]] = frozenset()
 ) -> TableFacts:
-    """Return what stands around a table; refuse if tables that are not ``going``, or our views, rest on it."""
+    """Return the facts of a table; refuse if tables that are not ``going``, or our views, depend on it."""
     here = {"schema": schema, "name": name}
     tables, views = tables_of(engine), views_of(engine)
     columns = engine.rows(sql.statement("in_place/columns", values=here), "columns of the table")
@@ -207,7 +207,7 @@ def _constraints(
 
 
 def _collations(engine: Engine, here: dict[str, str]) -> dict[str, str]:
-    """Return the columns of a table that have a collation of their own, and which."""
+    """Return the columns of a table that have their own collation, with the collation."""
     (definition,) = engine.row(sql.statement("in_place/definition", values=here), "collations of the columns")
     if not _mentions(definition, "collate"):
         return {}
@@ -230,7 +230,7 @@ def triggers_of(engine: Engine) -> tuple[Trigger, ...]:
 
 
 def lookups_left(tables: Iterable[OtherTable], views: Sequence[ViewFacts]) -> tuple[str, ...]:
-    """Return the names of tables in schema kanon that served views which are gone: they list values."""
+    """Return the names of tables in schema kanon whose views are gone: the tables list values."""
     return tuple(
         table.name
         for table in tables
@@ -254,9 +254,9 @@ def tables_of(engine: Engine) -> list[OtherTable]:
 def _lists(
     engine: Engine, going: frozenset[tuple[str, str]], views: Iterable[ViewFacts], macros: Iterable[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
-    """Return the ENUM types that are of no column of a table that stays, and these lists as they stand in types.
+    """Return the ENUM types that no column of a remaining table has, and their lists as written in types.
 
-    A view, a macro or the definition of another table that needs one of them is refused.
+    Refuse if a view, a macro or the definition of another table needs one of them.
     """
     staying: set[str] = set()
     own: set[str] = set()
@@ -304,7 +304,7 @@ def views_of(engine: Engine) -> list[ViewFacts]:
 
 
 def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[ViewFacts, ...]:
-    """Return the views that read a table, at any depth, each after those that it reads."""
+    """Return the views that read a table, directly or through others, each after those that it reads."""
     waiting, over = list(views), [(schema, name)]
     found: list[ViewFacts] = []
     while more := [view for view in waiting if any(view.may_read(*relation) for relation in over)]:
@@ -315,12 +315,12 @@ def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[Vie
 
 
 def in_order_of_reading(views: Sequence[ViewFacts]) -> list[ViewFacts]:
-    """Return views so that each comes after those that it reads."""
+    """Sort views so that each comes after those that it reads."""
     return in_turn(views, lambda view, other: other is not view and view.may_read(other.schema, other.name))
 
 
 def in_turn(waiting: Sequence[Item], comes_after: Callable[[Item, Item], bool]) -> list[Item]:
-    """Return items in an order; those of a circle as they are."""
+    """Sort items; those in a cycle keep their order."""
     found: list[Item] = []
     while waiting:
         found += [one for one in waiting if not any(comes_after(one, other) for other in waiting)] or waiting
@@ -329,7 +329,7 @@ def in_turn(waiting: Sequence[Item], comes_after: Callable[[Item, Item], bool]) 
 
 
 def _mentions(text: str, name: str) -> bool:
-    """Return True if a name stands in a text, as a word or in quotes."""
+    """Return True if a text contains a name, as a word or in quotes."""
     return re.search(rf"(?<!\w){re.escape(folded(name).replace(chr(34), chr(34) * 2))}(?!\w)", folded(text)) is not None
 
 
@@ -342,7 +342,7 @@ def _casts_to(expression: str, name: str) -> bool:
 def try_views(
     old: Engine, opened: Callable[[], AbstractContextManager[Engine]], over: Sequence[ViewFacts], tables: Sequence[str]
 ) -> None:
-    """Read every view over tables in the new database, and bind all others; refuse if one fails that worked before."""
+    """Read every view over tables in the new database, and bind all others; refuse if one that worked before fails."""
     with opened() as new:
         read = {(view.schema, view.name) for view in over}
         others = [view for view in views_of(new) if (view.schema, view.name) not in read]
@@ -356,7 +356,7 @@ def try_views(
 
 
 def _works(engine: Engine, view: ViewFacts, *, is_read: bool) -> bool:
-    """Return True if all that a view names is there, and its rows can be read."""
+    """Return True if everything that a view names exists, and its rows can be read."""
     relation = sql.relation(view.name, view.schema)
     try:
         columns = engine.columns(relation)
@@ -371,7 +371,7 @@ def _works(engine: Engine, view: ViewFacts, *, is_read: bool) -> bool:
 
 
 def _read_by(definition: str) -> tuple[frozenset[tuple[str, str]] | None, frozenset[str]]:
-    """Return what relations and columns a view names; sqlglot does not read all that DuckDB does."""
+    """Return the relations and columns that a view names; sqlglot cannot parse everything that DuckDB can."""
     parsed: exp.Expr | None = None
     with suppress(SqlglotError):
         parsed = sqlglot.parse_one(definition, read="duckdb")
@@ -382,7 +382,7 @@ def _read_by(definition: str) -> tuple[frozenset[tuple[str, str]] | None, frozen
     reads = frozenset((folded(table.db), folded(table.name)) for table in tables)
     columns = {folded(column.name) for column in query.find_all(exp.Column)}
     columns |= {folded(name.name) for join in query.find_all(exp.Join) for name in join.args.get("using") or ()}
-    whole = {folded(table.alias_or_name) for table in tables} & columns  # a row as a value
+    whole = {folded(table.alias_or_name) for table in tables} & columns  # a row used as a value
     if whole or any(isinstance(star.parent, exp.Select) for star in query.find_all(exp.Star)):
         columns.add(ALL_COLUMNS)
     return reads, frozenset(columns)

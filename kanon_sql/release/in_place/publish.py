@@ -1,17 +1,17 @@
-"""Anonymizing a table in place: all or nothing, and nothing of what was there is left in the file.
+"""Anonymize a table in place: all or nothing, with no old data left in the file.
 
-DuckDB keeps what is deleted: in freed blocks, in its log, in statistics. So the file is not changed at all. A new one
-is made beside it, with the release and everything else that is in the database, and takes its name in one step:
+DuckDB keeps deleted data: in freed blocks, in its log, in statistics. So the file itself is not changed. A new file is
+made beside it, with the release and everything else in the database, and replaces it in one step:
 
-1. See what stands around the table, and refuse what cannot go on (``facts``).
-2. Merge the log of the database into its file, so that the file is all there is.
-3. Make the new database in a directory of our own: definitions, other tables, the release, indexes (``rewrite``).
-4. Verify the release in it; ask the ledger; try every view that reads the table.
-5. Copy the old file, if a backup is wanted, and compare the copy.
-6. The new file, all of it on the disk, takes the name of the old one.
+1. Find the dependencies of the table, and refuse those that cannot be kept (``facts``).
+2. Merge the log of the database into its file, so that the file is complete.
+3. Make the new database in a temporary directory: definitions, other tables, the release, indexes (``rewrite``).
+4. Verify the release in it; check the ledger; try every view that reads the table.
+5. If a backup is wanted, copy the old file and compare the copy.
+6. Rename the new file, once it is completely on disk, to the name of the old one.
 
-Whoever stops this before 6, or pulls the plug, finds the old file; after it, the new one. The lock on the old file is
-held from before the new database is made to the end.
+After an interruption or power failure before 6, the old file is there; after 6, the new one. The lock on the old file
+is held from before the new database is made until the end.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 def check_in_place(source: Source, backup: Path | None) -> None:
-    """Refuse what cannot be anonymized in place, before any work is done for it."""
+    """Refuse a source that cannot be anonymized in place, before any work is done."""
     source.refuse_held_out("and would be lost with a table that is anonymized in place: make a table or a file.")
     source.refuse_prepared(
         "and a release in its place would lose the values that they were made of: give --into or --out."
@@ -82,7 +82,7 @@ def check_in_place(source: Source, backup: Path | None) -> None:
 
 
 def require_room(file: Path, needed: int, backup: Path | None) -> None:
-    """Refuse disks that have no room for the new file, which takes so many bytes, and for the backup."""
+    """Refuse if disks have no room for the new file, which needs ``needed`` bytes, and for the backup."""
     real = require_replaceable(file)
     require_space(real.parent, needed, f"The new {file.name}")
     if backup is not None:
@@ -90,7 +90,7 @@ def require_room(file: Path, needed: int, backup: Path | None) -> None:
 
 
 def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> Sink[Published]:
-    """Return the sink that puts a release in the place of its table, which ``check_in_place`` has checked."""
+    """Return the sink that replaces a table by its release, after ``check_in_place``."""
     source = released.source
     if source.database is None:
         return _DataFileSink(released, backup, dry_run=dry_run)
@@ -100,7 +100,7 @@ def in_place_sink(released: OneTable, backup: Path | None, *, dry_run: bool) -> 
 
 @dataclass(frozen=True)
 class TablesInPlace(Generic[Outcome]):
-    """Tables whose place a release takes, and what stands around them."""
+    """Tables that a release replaces, with their dependencies."""
 
     released: Releasing[Outcome]
     name: str  # in messages, with the file
@@ -112,7 +112,7 @@ class TablesInPlace(Generic[Outcome]):
 
 
 def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Published]:
-    # 1. What stands around the table.
+    # 1. The dependencies of the table.
     source, publication = released.source, released.publication
     facts = facts_of(source)
     siblings = siblings_of(source.engine, source.columns, _telling(source, publication), facts)
@@ -129,7 +129,7 @@ def _table_in_place(released: OneTable, file: Path) -> TablesInPlace[Published]:
 
 
 class InPlaceSink(Sink[Outcome]):
-    """A new database, with a release in the place of its tables, that takes the name of the old file."""
+    """A new database, with a release instead of its tables, that replaces the old file."""
 
     kind = "in place"
 
@@ -159,7 +159,7 @@ class InPlaceSink(Sink[Outcome]):
         run_rewrite(self.engine, self.rewrite, current_database(self.engine))
 
     def complete(self) -> None:
-        # 4. What is in it.
+        # 4. Its contents.
         self.engine.detach(self.attached)
         require_same(self.engine, self.rewrite, self.new_file)
         self.outcome = self._outcome()
@@ -168,7 +168,7 @@ class InPlaceSink(Sink[Outcome]):
         self.engine.abandon(self.attached)
 
     def _outcome(self) -> InPlace:
-        """Return the changes of the finished database, named by their tables if these are several."""
+        """Return the changes of the finished database, by table if there are several."""
         tables, left_out = self.rewrite.tables, self.rewrite.left_out
         name = {one.facts.name: "" if "" in self.tables.places else f"{one.facts.name}: " for one in tables}
         removed = [f"{name[one.facts.name]}{what}" for one in tables for what in one.removed]
@@ -201,7 +201,7 @@ class InPlaceSink(Sink[Outcome]):
 
 
 def in_place_statements(source: Source, publication: Publication) -> tuple[tuple[exp.Expr, ...], exp.Table]:
-    """Return the statements that make the new database, which is then given the name of the old one, and its table."""
+    """Return the statements that make the new database, and its table; it then gets the name of the old one."""
     if source.database is None:
         raise UsageError(f"{source.name} is not in a database: --sql shows how the file is made with --out FILE.")
     query = release_query(publication, readable_lookups(publication.hierarchies))
@@ -212,7 +212,7 @@ def in_place_statements(source: Source, publication: Publication) -> tuple[tuple
 
 
 def require_same(old: Engine, rewrite: Rewrite, new_file: Path) -> None:
-    """Raise unless all that stays is in the new database as it was, and views over the tables can be read there."""
+    """Raise unless everything that stays is unchanged in the new database, and views over the tables can be read."""
     facts = [*(one.facts for one in rewrite.tables), *rewrite.left_out]
     try_views(old, lambda: open_database(new_file, writable=False), rewrite.views, [one.name for one in facts])
     with open_database(new_file, writable=False) as new:
@@ -258,7 +258,7 @@ class _DataFileSink(FileSink):
 
 
 def _file_of(source: Source) -> Path:
-    """Return the file that a source is in; refuse one that cannot be replaced."""
+    """Return the file of a source; refuse a file that cannot be replaced."""
     if source.address is not None:
         raise UsageError(f"{source.address.shown} is only read, never written: give --out FILE instead of --in-place.")
     file = source.database or source.file
@@ -284,14 +284,14 @@ def check_backup(file: Path, backup: Path | None) -> None:
 
 
 def bytes_used(engine: Engine) -> int:
-    """Return how many bytes of a database file are in use."""
+    """Return the number of used bytes of a database file."""
     ((used,),) = engine.rows(sql.statement("catalog/size_of_database"), "size of the database")
     return int(used)
 
 
-# Other tables that hold, or may hold, raw values: a column that is not published is there too, or a quasi-identifier
-# beside any other column, since the exact value and what stands beside it lead to a row of the release. Columns are the
-# same by name and kind of type; in tables with as many rows as the raw one, also by their values, whatever their names.
+# Other tables that hold, or may hold, raw values: they have a column that is not published; or a quasi-identifier
+# beside any other column, because the exact value and the other one lead to a row of the release. Columns match by name
+# and kind of type; in tables with as many rows as the raw one, also by their values, whatever their names.
 
 _ROWS = "a table of as many rows as the raw one?"
 
@@ -299,9 +299,9 @@ _ROWS = "a table of as many rows as the raw one?"
 def siblings_of(
     engine: Engine, raw: Sequence[Column], tells: Callable[[Sequence[str]], bool], facts: TableFacts
 ) -> dict[str, tuple[str, ...]]:
-    """Return other tables that may hold the same raw values by names and types, each with the columns that say so.
+    """Return other tables that may hold the same raw values by names and types, each with the matching columns.
 
-    ``raw`` are the columns of the table. ``tells`` returns whether some of them, by their folded names, lead to rows of
+    ``raw`` are the columns of the table. ``tells`` returns True if some of them, by their folded names, lead to rows of
     the release or name people (see ``telling``).
     """
     here = {folded(column.name): column for column in raw}
@@ -324,10 +324,10 @@ def siblings_of(
 def _copies_of(
     source: Source, publication: Publication, facts: TableFacts, known: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return other tables that hold the same values under other names or types, each with the columns that do.
+    """Return other tables that hold the same values under other names or types, each with these columns.
 
-    Each table with as many rows as the raw one is scanned once, and the raw one too if there is any; but for those that
-    are ``known`` already.
+    Each table with as many rows as the raw one is scanned once, except ``known`` ones. If there are any, so is the raw
+    table.
     """
     engine, tells = source.engine, _telling(source, publication)
     others = [other for other in _others(facts) if other.columns and _shown(other, facts) not in known]
@@ -354,13 +354,13 @@ def _telling(source: Source, publication: Publication) -> Callable[[Sequence[str
 
 
 def telling(quasi_identifiers: Iterable[Column], hidden: Iterable[Column]) -> Callable[[Sequence[str]], bool]:
-    """Return a function: do columns of folded names lead to rows of the release, or name people (``hidden``)?"""
+    """Return a function: True if columns (folded names) lead to rows of the release, or name people (``hidden``)."""
     generalized, secret = ({folded(column.name) for column in columns} for columns in (quasi_identifiers, hidden))
     return lambda columns: bool(secret & {*columns} or (generalized & {*columns} and len(columns) > 1))
 
 
 def _others(facts: TableFacts) -> list[OtherTable]:
-    """Return the other tables with rows of people: not the ledger, nor hierarchies."""
+    """Return the other tables with rows of people: neither the ledger nor hierarchies."""
     return [other for other in facts.others if other.schema != SCHEMA or other.name.startswith(WAITING)]
 
 
@@ -374,7 +374,7 @@ def _rows(engine: Engine, relation: exp.Table) -> int:
 
 
 def _totals(engine: Engine, relation: exp.Table, names: Sequence[str]) -> dict[str, int]:
-    """Return for each column a number that is the same where its values are; none where all are one value."""
+    """Return a number for each column that is equal if the values are equal; none for columns with a single value."""
     hashes = [exp.Anonymous(this="HASH", expressions=[sql.cast(sql.column(name), "VARCHAR")]) for name in names]
     figures = [f(this=hashed.copy()) for hashed in hashes for f in (exp.Sum, exp.Min, exp.Max)]
     row = engine.row(exp.select(*figures).from_(relation.copy()), _ROWS)

@@ -1,16 +1,16 @@
-"""Anonymization in place: the statements that make a new database with all of the old one but the raw tables.
+"""Anonymization in place: the statements that make a new database with everything from the old one but the raw tables.
 
 1. schema      all definitions; then the tables are dropped and defined again, in the same transaction, so that nothing
 of the old definitions is ever written
-2. rows        of all other tables, those first that others refer to
+2. rows        of all other tables, in the order of their foreign keys
 3. releases    the rows of the release
 4. after       indexes and comments
 
-A column is *unchanged* if it is published with the values that it had; rows may be gone. A constraint, a default or a
-unique index stays if it is about unchanged columns only: one over labels, or over a column that is not published, would
-mean something else or nothing, and its text may hold values. NOT NULL stays wherever the column does, and so does an
-index over columns that is not unique. Of tables that are released together, keys are *pseudonyms*, which are as unique
-as the keys were: what is unique stays so, and a foreign key stays where the release promises that its rows are there.
+A column is *unchanged* if it is published with its original values; rows may be missing. A constraint, a default or a
+unique index stays if it involves unchanged columns only. Over labels or an unpublished column it would mean something
+else or nothing, and its text may hold values. NOT NULL stays with its column, and so does an index that is not unique.
+In tables that are released together, keys are *pseudonyms*, which are as unique as the keys were: unique constraints
+stay, and a foreign key stays if the release promises that the rows it refers to exist.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Substitute:
-    """What takes the place of a table."""
+    """The replacement of a table."""
 
-    facts: TableFacts  # the table, and what stands around it
-    types: Mapping[str, str]  # names and types of the columns that are published, in their order
-    unchanged: Sequence[str]  # names of columns that are published with the values that they had
+    facts: TableFacts  # the table and its dependencies
+    types: Mapping[str, str]  # names and types of the published columns, in order
+    unchanged: Sequence[str]  # names of columns that are published with their original values
     query: exp.Query
-    # Columns with a pseudonym for each value, and the folded schema, table and column that they refer to, if all of
-    # these values are there; else None.
+    # Columns with a pseudonym for each value. For each, the folded schema, table and column that it refers to if all of
+    # these values exist there; otherwise None.
     pseudonyms: Mapping[str, tuple[str, str, str] | None] = field(default_factory=dict)
 
     @property
@@ -73,36 +73,36 @@ class Substitute:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A table in the new database, and what becomes of it."""
+    """A table in the new database, with its changes."""
 
     facts: TableFacts  # of the old one
     target: exp.Table  # the new one
-    release: exp.Insert  # puts the rows of the release into it
-    table: exp.Create  # the table with its release's columns, as a definition under its own name
+    release: exp.Insert  # inserts the rows of the release
+    table: exp.Create  # the table with the columns of the release, as a definition under its own name
     indexes: tuple[exp.Expr, ...]  # statements that make its indexes again
-    comments: tuple[exp.Expr, ...]  # statements that give it and its columns their comments
-    unchanged: Sequence[str]  # names of columns that are published with their values
+    comments: tuple[exp.Expr, ...]  # statements that set the comments of the table and its columns
+    unchanged: Sequence[str]  # names of columns that are published with their original values
     constraints: tuple[ConstraintFacts, ...]  # those that stay
-    kept: tuple[str, ...]  # constraints and indexes that stay, in words
-    removed: tuple[str, ...]  # columns, constraints, defaults, indexes and triggers that go, each with the reason
-    views: tuple[str, ...]  # views that read a column which holds labels now, and macros that name the table
+    kept: tuple[str, ...]  # constraints and indexes that stay, as text
+    removed: tuple[str, ...]  # removed columns, constraints, defaults, indexes and triggers, each with the reason
+    views: tuple[str, ...]  # views that read a column that now holds labels, and macros that name the table
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The statements, by what they are for, in the order in which they run."""
+    """The statements by purpose, in the order in which they run."""
 
     new: str  # the name of the new database
     schema: tuple[exp.Expr, ...]  # run in one transaction
     copied: tuple[OtherTable, ...]  # the other tables
-    rows: tuple[exp.Expr, ...]  # of these
-    tables: tuple[Replaced, ...]  # those that are replaced, each after those that it refers to
-    left_out: tuple[TableFacts, ...]  # those that are not there any more
-    views_left_out: tuple[exp.Table, ...]  # views that are not there any more
+    rows: tuple[exp.Expr, ...]  # inserts the rows of these
+    tables: tuple[Replaced, ...]  # replaced tables, each after those that it refers to
+    left_out: tuple[TableFacts, ...]  # tables that are removed
+    views_left_out: tuple[exp.Table, ...]  # views that are removed
     views: tuple[ViewFacts, ...]  # the views over any of them, each after those that it reads
-    triggers: tuple[exp.Expr, ...]  # those of other tables, after all rows are in
-    hierarchies: tuple[str, ...]  # tables with hierarchies that are left out, since they list values of the tables
-    types: tuple[tuple[str, str], ...]  # schemas and names of types that are left out for the same reason
+    triggers: tuple[exp.Expr, ...]  # triggers of other tables, made after all rows are in
+    hierarchies: tuple[str, ...]  # tables of hierarchies that are removed because they list values of the tables
+    types: tuple[tuple[str, str], ...]  # schemas and names of types that are removed for the same reason
 
     @property
     def after(self) -> list[exp.Expr]:
@@ -111,11 +111,11 @@ class Rewrite:
 
     @property
     def views_again(self) -> list[exp.Expr]:
-        """Statements that make the views again; one that failed before fails here too, and stays as it is."""
+        """Statements that make the views again; one that failed before fails here too, and stays as it was."""
         return [statement for view in self.views for statement in view.again(self.new)]
 
     def statements(self, old: Path, database: str) -> tuple[exp.Expr, ...]:
-        """Return all statements, from attaching a file beside the old one on; ``database`` is the old one."""
+        """Return all statements, starting with attaching a file beside the old one; ``database`` is the old one."""
         file = old.with_name(f"{old.stem}.new{old.suffix}")
         attach = exp.Attach(this=exp.Alias(this=sql.literal(str(file)), alias=sql.identifier(self.new)))
         releases = [one.release for one in self.tables]
@@ -126,7 +126,7 @@ class Rewrite:
 
 
 def substitute_of(facts: TableFacts, publication: Publication, query: exp.Query) -> Substitute:
-    """Return what takes the place of the one table of a publication."""
+    """Return the replacement of the single table of a publication."""
     return Substitute(facts, publication.published_types, _unchanged_columns(publication), query)
 
 
@@ -139,8 +139,8 @@ def rewrite_of(
 ) -> Rewrite:
     """Return the statements that make the database ``new`` from the current one.
 
-    Where tables are replaced by substitutes, hierarchies that list their values go too, and the ledger forgets their
-    releases. Where some are only left out, all else stays.
+    If tables are replaced by substitutes, hierarchies that list their values are removed too, and the ledger forgets
+    their releases. If tables are only left out, everything else stays.
     """
     tables, old = tables_of(engine), current_database(engine)
     stored = stored_hierarchies(engine).values() if substitutes else ()
@@ -176,7 +176,7 @@ def rewrite_of(
     over = dict.fromkeys(view for one in facts for view in one.views if (view.schema, folded(view.name)) not in gone)
     views = in_order_of_reading([*over])
     again: list[exp.Expr] = []
-    for each in triggers:  # which DuckDB does not copy
+    for each in triggers:  # DuckDB does not copy triggers
         text = each.definition.removeprefix("CREATE ").rstrip(";")
         again += [in_database(new, each.schema), exp.Command(this="CREATE", expression=text)]
     made = (tuple(schema), tuple(staying), rows, tuple(replaced), tuple(left_out), tuple(views_left_out), tuple(views))
@@ -192,7 +192,7 @@ def in_database(name: str, schema: str | None = None) -> exp.Use:
 
 
 def _copied(table: OtherTable, old: str, new: str, without: Collection[tuple[str, str]]) -> exp.Insert:
-    """Return the statement that copies a table; the ledger without releases of some tables, whose rows are no more."""
+    """Return the statement that copies a table; the ledger is copied without releases of replaced tables."""
     columns = [sql.identifier(name) for name in table.columns]
     rows = exp.select(*(sql.column(name) for name in table.columns)).from_(sql.relation(table.name, table.schema, old))
     if (table.schema, table.name) == (SCHEMA, RELEASES):
@@ -208,7 +208,7 @@ def _copied(table: OtherTable, old: str, new: str, without: Collection[tuple[str
 
 
 def in_order(tables: Sequence[OtherTable]) -> list[OtherTable]:
-    """Return tables so that each comes after those that its foreign keys refer to."""
+    """Sort tables so that each comes after those that its foreign keys refer to."""
 
     def refers(table: OtherTable, other: OtherTable) -> bool:
         return (
@@ -279,7 +279,7 @@ def _altered_views(facts: TableFacts, same: Sequence[str], published: set[str]) 
 
 
 def _unchanged_columns(publication: Publication) -> list[str]:
-    """Return the names of the published columns whose values are those of the source, in their type."""
+    """Return the names of the published columns with the values and type of the source."""
     recoded = {
         name
         for number, name in enumerate(publication.quasi_identifiers)
@@ -321,7 +321,7 @@ def _goes(
     others: Mapping[tuple[str, str], Substitute],
     going: set[tuple[str, str]],
 ) -> str | None:
-    """Return why a constraint goes; None if it stays."""
+    """Return why a constraint is removed; None if it stays."""
     place = there = None
     if constraint.referenced is not None:
         table, there = constraint.referenced
@@ -352,14 +352,14 @@ def _constraint(constraint: ConstraintFacts, target: exp.Table) -> exp.Expr:
 
 
 def _as_it_is(text: str) -> exp.Expr:
-    """Return a type or an expression as DuckDB has it, letter for letter: parsed, some would read otherwise."""
+    """Return a type or an expression exactly as DuckDB writes it: some would be parsed differently."""
     return exp.var(text)
 
 
 def _index(
     index: IndexFacts, target: exp.Table, published: set[str], same: Sequence[str]
 ) -> tuple[exp.Expr, str | None]:
-    """Return the statement that makes an index again, and why it goes; None if it stays."""
+    """Return the statement that makes an index again, and why it is removed; None if it stays."""
     made = sqlglot.parse_one(index.text, read="duckdb")
     named = {folded(column.name) for column in made.find_all(exp.Column)}
     if not all(isinstance(ordered.this, exp.Column) for ordered in made.find_all(exp.Ordered)):
@@ -395,13 +395,13 @@ def _comments(facts: TableFacts, published: set[str], target: exp.Table, kept: S
 
 
 def current_database(engine: Engine) -> str:
-    """Return the name of the database we are in."""
+    """Return the name of the current database."""
     (name,) = engine.row(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
     return str(name)
 
 
 def require_copyable(engine: Engine, tables: Iterable[OtherTable]) -> None:
-    """Raise if a table that is to be copied refers to itself: DuckDB checks each row against what was there before."""
+    """Raise if a table to be copied refers to itself: DuckDB checks each row against the rows that existed before."""
     for table in tables:
         if folded(table.name) in map(folded, table.referenced):
             rows = exp.select(sql.literal(1)).from_(sql.relation(table.name, table.schema)).limit(1)
@@ -410,7 +410,7 @@ def require_copyable(engine: Engine, tables: Iterable[OtherTable]) -> None:
 
 
 def run_rewrite(engine: Engine, rewrite: Rewrite, old: str) -> None:
-    """Run the statements, with ``old`` as the current database at the end."""
+    """Run the statements; ``old`` is the current database at the end."""
     _copy_definitions(engine, rewrite.schema)
     for statement in rewrite.rows:
         engine.run(statement, "rows of another table")
@@ -429,7 +429,7 @@ def run_rewrite(engine: Engine, rewrite: Rewrite, old: str) -> None:
 
 
 def _copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
-    """Copy all definitions in one transaction, so that what is dropped in it is never written."""
+    """Copy all definitions in one transaction, so that definitions dropped in it are never written."""
     try:
         with engine.transaction():
             for statement in statements:
@@ -442,7 +442,7 @@ def _copy_definitions(engine: Engine, statements: Sequence[exp.Expr]) -> None:
 
 
 def _make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
-    """Make triggers again; refuse where one names a column that is gone."""
+    """Make triggers again; refuse if one names a removed column."""
     try:
         for statement in statements:
             engine.run(statement, "triggers")
@@ -452,7 +452,7 @@ def _make_triggers(engine: Engine, statements: Sequence[exp.Expr]) -> None:
 
 
 def require_no_lists(new: Engine, listed: frozenset[str]) -> None:
-    """Raise if a list of values that was to go is in the columns of a view that could not be made again."""
+    """Raise if a view that could not be made again has a list of values in its columns that was to be removed."""
     found = new.rows(sql.statement("in_place/enum_columns"), "lists of values in the new database")
     if left := sorted({name for _, name, kind, _ in found if any(each in kind for each in listed)}):
         raise UsageError(

@@ -251,7 +251,7 @@ def remembered_policy(
     }
 
 
-def _plain(required: Any) -> Any:  # the requirement of a model: a whole number, a share, or several
+def _plain(required: Any) -> Any:  # noqa: ANN401 - the requirement of a model: a whole number, a share, or several
     return required if isinstance(required, int | float) else str(required)
 
 

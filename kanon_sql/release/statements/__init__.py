@@ -1,4 +1,4 @@
-"""The SQL of a release; what differs between kinds of recoding has one class for each, which ``STATEMENTS`` names."""
+"""The SQL of a release. Each kind of recoding has its own class, listed in ``STATEMENTS``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STATEMENTS: dict[type[Recoding], str] = {
     Multidimensional: "mondrian:MondrianStatements",
     LabelledCombinations: "mondrian:MondrianStatements",
 }
-"""By recoding, the file of this directory and its class; a run imports only the one that it needs."""
+"""By recoding, the module of this package and its class. A run imports only the one that it needs."""
 
 
 def statements_for(publication: Publication) -> Statements:
-    """Return the statements of the recoding of what is published."""
+    """Return the statements of a publication's recoding."""
     module, _, name = STATEMENTS[type(publication.recoding)].partition(":")
     made: Statements = getattr(import_module(f"kanon_sql.release.statements.{module}"), name)(publication)
     return made

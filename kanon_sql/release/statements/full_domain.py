@@ -1,6 +1,6 @@
-"""What differs between the kinds of recoding in the SQL of a release; and full-domain recoding.
+"""The statements that differ between kinds of recoding in the SQL of a release; and full-domain recoding.
 
-There each row has the labels of its values on the level of their column.
+In full-domain recoding, each row has the labels of its values on the level of their column.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Statements(ABC):
     )
 
     def recoding_statements(self, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
-        """Return the statements that are run before the release is made."""
+        """Return the statements that run before the release is made."""
         return ()
 
     def working_tables(self) -> tuple[exp.Table, ...]:
@@ -45,18 +45,18 @@ class Statements(ABC):
 
     @abstractmethod
     def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:
-        """Return the query of all rows that are recoded, with the entity where a model counts people."""
+        """Return the query of all recoded rows, with the entity if a model counts people."""
 
     def released_query(self, lookups: Mapping[str, exp.Table]) -> exp.Select:
-        """Return the query of the rows of a release of which no class is left out, in any order."""
+        """Return the query of the rows of a release that suppresses no class, in any order."""
         published = [sql.column(column.name, GENERALIZED) for column in self.publication.columns]
         rows = self.generalized_query(lookups, with_entity=False)
         return exp.select(*published).from_(GENERALIZED).with_(GENERALIZED, as_=rows)
 
     def known_labels(self, number: int, lookup: exp.Table, label: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-        """Return what may be published in a quasi-identifier, and the condition that it is this label.
+        """Return the labels that may be published in a quasi-identifier, and the condition that one equals ``label``.
 
-        That is what its hierarchy has at the levels of its column.
+        These are the labels of its hierarchy at the levels of its column.
         """
         hierarchy = self.publication.hierarchies[number]
         levels = self.publication.recoding.levels_of(number)
@@ -68,23 +68,23 @@ class Statements(ABC):
             exp.select(sql.named(_as_label(level, hierarchy, lookup.name), "label")).from_(lookup.copy())
             for level in below
         ]
-        if len(below) < len(levels):  # there is one label at the root, and no relation is needed to know it
+        if len(below) < len(levels):  # the root has one label, which needs no relation
             readings.append(exp.select(sql.named(sql.literal(hierarchy.root), "label")))
         return sql.union_all(readings).subquery("known"), sql.same(sql.column("label", "known"), label, "text")
 
     @abstractmethod
     def require_viewable(self) -> None:
-        """Raise if a view cannot recode the rows that its table will have."""
+        """Raise if a view cannot recode future rows of its table."""
 
     def read_only_cut(self, engine: Engine) -> Publication:  # noqa: ARG002 - part of what every recoding answers
-        """Return what is published by a script that knows only the texts of columns that a cut is about."""
+        """Return the publication for a script that knows texts only of columns that are cut."""
         return self.publication
 
     def box_statements(self, engine: Engine, tuples: exp.Table) -> tuple[exp.Expr, ...]:  # noqa: ARG002 - part of what every recoding answers
         """Return the statements of a script that make the tables of the recoding, with their rows.
 
-        Of a file's texts, those that ``tuples``, the rows of the source, have are written out. Here, that is the table
-        of the classes that are published, if there is one.
+        Of the texts of a file, those that occur in ``tuples``, the rows of the source, are written out. Here, the only
+        possible table is that of the published classes.
         """
         publication, kept = self.publication, self.publication.kept
         if kept is None:
@@ -95,7 +95,7 @@ class Statements(ABC):
 
 
 class FullDomainStatements(Statements):
-    """Labels are looked up on the level of their column; classes that are too small are left out."""
+    """Labels are looked up on the level of their column; classes that are too small are suppressed."""
 
     def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:  # noqa: ARG002 - it stays in the step
         publication = self.publication
@@ -114,7 +114,7 @@ class FullDomainStatements(Statements):
         )
 
     def require_viewable(self) -> None:
-        """Raise where classes are published that were chosen from the rows that the table has now."""
+        """Raise if the published classes were chosen from the present rows of the table."""
         if self.publication.kept is not None:
             raise UsageError(
                 "Which classes have k rows by any few columns (--known) is found from the rows that the table has now, "
@@ -129,9 +129,9 @@ def labelled(
     lookups: Mapping[str, exp.Table],
     table: str = "source",
 ) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]:
-    """Return columns of a table as they are published at levels of their hierarchies, and the joins to the labels.
+    """Return columns of a table as published at levels of their hierarchies, and the joins to the labels.
 
-    Each column comes with the name that it is published by, which hierarchies, levels and lookups have too.
+    Each column comes with its published name, which is also its key in hierarchies, levels and lookups.
     """
     selected: list[exp.Expr] = []
     joins: list[tuple[exp.Expr, exp.Expr]] = []
@@ -151,7 +151,7 @@ def labelled(
 
 
 def _as_label(level: int, hierarchy: Hierarchy, lookup: str) -> exp.Expr:
-    """Return the label of a row of a hierarchy at a level, as it is published beside labels of other levels."""
+    """Return the label of a hierarchy row at a level, in the type of labels of several levels."""
     if level > 0:
         return sql.column(level_name(level), lookup)
     return as_text(sql.column(VALUE, lookup), hierarchy.column)
@@ -164,7 +164,7 @@ def table_written_out(
     values: Mapping[str, Sequence[str]],
     only: exp.Expr | None = None,
 ) -> exp.Create:
-    """Return the statement that makes a table of its rows; some of its columns hold values of the source."""
+    """Return the statement that makes a table from its rows; some of its columns hold values of the source."""
     columns = engine.columns(table)
     names = [column.name for column in columns]
     as_text = [sql.named(sql.cast(sql.column(name), "VARCHAR"), name) for name in names]

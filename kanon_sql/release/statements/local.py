@@ -1,12 +1,12 @@
 """A local recoding in readable SQL: combinations of values, and the step at which the class of each is large enough.
 
     CREATE TEMPORARY TABLE kanon_combinations AS ...      each combination once, with its labels, its rows, and no step
-    UPDATE kanon_combinations SET step = 1 WHERE ...      of those without a step, all that are in large classes
+    UPDATE kanon_combinations SET step = 1 WHERE ...      all combinations without a step that are in large classes
     ...
     SELECT CASE WHEN step IN (1, 4) THEN age_level_1 ...  the rows of the source with the labels of their step
 
-Each step counts its classes itself, from the rows of the source, and knows nothing of codes or of the search. Where k
-is required of some of the columns, a table has the classes of each step (see ``kanon_sql.release.kept_classes``).
+Each step counts its classes itself, from the rows of the source, independently of codes and of the search. If k is
+required for some of the columns, a table has the classes of each step (see ``kanon_sql.release.kept_classes``).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from kanon_sql.release.publication import Publication
 
 _NEVER = 0
-"""The step of combinations that are published at none."""
+"""The step of combinations that are not published."""
 
 
 class CombinationColumns:
-    """Names of the columns of the table of combinations, of which no two are the same."""
+    """Names of the columns of the table of combinations, all different."""
 
     def __init__(self, publication: Publication) -> None:
         """Choose the names."""
@@ -61,7 +61,7 @@ class CombinationColumns:
         }
 
     def labels_at(self, node: Node) -> list[str]:
-        """Return those that have the labels of a node; those of the root are not needed."""
+        """Return the label columns of a node, without those of the root, which are not needed."""
         return [
             self.labels.get((column, level), hierarchy.column.name)
             for column, (level, hierarchy) in enumerate(zip(node, self.publication.hierarchies, strict=True))
@@ -76,7 +76,7 @@ class CombinationColumns:
 
 
 class LocalStatements(Statements):
-    """The steps are gone through before; a release has the rows of combinations with a step."""
+    """The steps run before; a release has the rows of combinations with a step."""
 
     @cached_property
     def _names(self) -> CombinationColumns:
@@ -92,7 +92,7 @@ class LocalStatements(Statements):
         return (self.publication.combinations,)
 
     def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:  # noqa: ARG002 - joined before
-        """Return all published rows: the classes of each step were counted when it was gone through."""
+        """Return all published rows: the classes of each step were counted when it ran."""
         publication, names, place = self.publication, self._names, self.publication.combinations.name
         numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
         query = exp.select().from_(sql.aliased(publication.source, "source"))
@@ -125,11 +125,11 @@ class LocalStatements(Statements):
         )
 
     def _step_statement(self, number: int, node: Node) -> exp.Update:
-        """Return the update that publishes, at a node, what is left and in classes that satisfy all models."""
+        """Return the update that publishes, at a node, remaining combinations in classes that satisfy all models."""
         publication, names, place = self.publication, self._names, self.publication.combinations.name
         labels = names.labels_at(node)
         left = sql.column(names.step).is_(exp.null())
-        # Without copies: there may be a hundred steps, and a builder would copy all it has at every call.
+        # No copies: there may be a hundred steps, and a builder would copy its whole query at every call.
         selected: list[exp.Expr] = [*map(sql.column, labels)] or [sql.literal(1)]
         large = exp.select(*selected, copy=False).from_(publication.combinations.copy(), copy=False)
         large = large.where(left, copy=False)
@@ -153,7 +153,7 @@ class LocalStatements(Statements):
         assigned = exp.EQ(this=sql.column(names.step), expression=sql.literal(number))
         condition = exp.Where(this=exp.and_(left.copy(), in_large, copy=False))
         update = exp.Update(this=publication.combinations.copy(), expressions=[assigned], where=condition)
-        update.meta["columns"] = names.all()  # where tables cannot be changed, the next one is made of them
+        update.meta["columns"] = names.all()  # if tables cannot be changed, the next one is made from these columns
         return update
 
     def _measure(self, model: RowModel) -> exp.Expr:
@@ -163,7 +163,7 @@ class LocalStatements(Statements):
         )
 
     def _allowed_classes(self, labels: list[str]) -> exp.Select:
-        """Return the classes of what is left that satisfy models of sensitive columns too."""
+        """Return the classes of remaining combinations that also satisfy models of sensitive columns."""
         names, models, table = self._names, self.publication.models, self.publication.combinations
         references = References(
             models,
@@ -224,8 +224,8 @@ def combinations_query(
 ) -> exp.Select:
     """Return the query of the combinations of values, with their labels, their rows, and no step."""
     columns = [sql.column(name, "source") for name in publication.quasi_identifiers]
-    # 1. Each combination once, with its rows; where people are counted, once for each of them; and once for each of the
-    #    sensitive values that models are about.
+    # 1. Each combination once, with its rows; if people are counted, once for each person; and once for each of the
+    #    sensitive values that models measure.
     counted = exp.select(*columns, sql.named(sql.count_rows(), names.n)).from_(
         sql.aliased(publication.source, "source")
     )
@@ -256,7 +256,7 @@ def combinations_query(
                 publication.hierarchies[number].column.family,
             )
             if column in publication.partial:
-                # The value of a row that is not published has no label: it counts among all, and in no class.
+                # The value of an unpublished row has no label: it counts in totals, but in no class.
                 never.append(sql.column(level_name(level), lookup.name).is_(exp.null()))
                 query = query.join(lookup.copy(), on=condition, join_type="left", copy=False)
             else:

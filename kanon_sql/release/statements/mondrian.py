@@ -1,12 +1,12 @@
 """A multidimensional recoding in readable SQL: the cuts lead every row to its box, and the box has its labels.
 
     walk          each combination of values, from box to box
-    arrived       those that have come to a box that is not cut, if they lie in its bounds, with its labels
+    arrived       combinations in a box that is not cut, if they lie in its bounds, with its labels
     generalized   every row of the source with the labels of its combination
-    too_small     in a view, the classes that do not satisfy the privacy models any more
+    too_small     in a view, the classes that no longer satisfy the privacy models
 
-Rows that are alike stay together, so that combinations walk, not rows; with relaxed cuts rows that are alike may be in
-several boxes, and each row walks by itself.
+Equal rows stay together, so the walk is over combinations, not rows. With relaxed cuts, equal rows may be in several
+boxes, so each row walks separately.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BOXES, _CUT = "boxes", "cut"
 
 
 class MondrianStatements(Statements):
-    """Rows walk along the cuts to their boxes; every box is published."""
+    """Rows follow the cuts to their boxes; every box is published."""
 
     title_of_boxes = "Where the table is cut, and what is published of each box"
 
@@ -58,13 +58,13 @@ class MondrianStatements(Statements):
         return self._recoding.cutting.cut == "relaxed"
 
     def _read(self) -> Iterator[tuple[int, Hierarchy, exp.Table | None]]:
-        """Yield the quasi-identifiers that rows are cut by, each with the table of the places of its texts."""
+        """Yield the quasi-identifiers that rows are cut by, each with the table of the ranks of its texts."""
         for number, hierarchy in enumerate(self.publication.hierarchies):
             if number not in self._recoding.unread:
                 yield number, hierarchy, self._recoding.orders[number]
 
     def _step(self, step: str) -> str:
-        """Return the name of a step, which the source must not have: the step would read itself."""
+        """Return the name of a step that the source does not have: otherwise the step would read itself."""
         return unused_name(step, [self.publication.source.name])
 
     def generalized_query(self, lookups: Mapping[str, exp.Table], *, with_entity: bool = True) -> exp.Select:  # noqa: ARG002 - boxes have labels
@@ -84,7 +84,7 @@ class MondrianStatements(Statements):
         return of_boxes.subquery("known"), sql.same(sql.column("label", "known"), label, kind)
 
     def require_viewable(self) -> None:
-        """Raise if labels name the values that there are now."""
+        """Raise if labels depend on the present values."""
         cutting = self._recoding.cutting
         of_now = {"--labels set": cutting.labels == "set", "--cut relaxed": self._relaxed}
         of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"
@@ -95,9 +95,9 @@ class MondrianStatements(Statements):
             )
 
     def read_only_cut(self, engine: Engine) -> Publication:
-        """Return what is published by a script that need not know the texts of columns that no cut is about.
+        """Return the publication for a script that does not need the texts of columns without cuts.
 
-        Rows that are alike part by the order of all their values, where cuts are relaxed: then all are read.
+        If cuts are relaxed, equal rows are divided by the order of all their values: then all columns are read.
         """
         publication, recoding = self.publication, self._recoding
         if self._relaxed:
@@ -117,7 +117,7 @@ class MondrianStatements(Statements):
         """Return the statements that make the orders, the cuts and the boxes, with their rows written out."""
         names, recoding = self._names, self._recoding
         made = []
-        values: dict[str, list[str]] = {}  # of which columns of cuts and boxes are values of the table
+        values: dict[str, list[str]] = {}  # columns of cuts and boxes that contain values of the table
         for number, hierarchy, order in self._read():
             name = hierarchy.column.name
             if order is None:
@@ -135,7 +135,7 @@ class MondrianStatements(Statements):
     # The walk
 
     def _walk_query(self) -> exp.Query:
-        """Return the query that leads combinations of values, or rows, from box 1 to where they are published."""
+        """Return the query that leads combinations of values, or rows, from box 1 to their published box."""
         walk, names = self._step("walk"), self._names
         goes = exp.Case().when(self._goes_inside(), sql.column(names.inside, _CUT))
         step = (
@@ -150,7 +150,7 @@ class MondrianStatements(Statements):
         return exp.union(self._begin(), step, distinct=False)
 
     def _begin(self) -> exp.Select:
-        """Return the query of what walks, in box 1: combinations of values, texts as their places; or numbered rows."""
+        """Return the query of the start in box 1: combinations of values, texts as ranks; or numbered rows."""
         publication, names, keys = self.publication, self._names, self._keys()
         if not self._relaxed:
             begin = exp.select(*keys.values()).distinct()
@@ -162,13 +162,13 @@ class MondrianStatements(Statements):
             if self._recoding.orders[number] is not None:
                 begin = begin.select(key)
             order.append(exp.Ordered(this=key.unalias().copy(), nulls_first=True))
-        # Rows that are alike stand in an order that says nothing.
+        # Equal rows are in a random order.
         order.append(exp.Ordered(this=shuffled([column.copy() for column in published], publication.seed)))
         position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
         return begin.select(sql.named(position, names.position), sql.named(sql.literal(1), names.box))
 
     def _keys(self) -> dict[int, exp.Expr]:
-        """Return what a row is cut by in each quasi-identifier: its value, or the place of a text."""
+        """Return the key by which a row is cut in each quasi-identifier: its value, or the rank of a text."""
         return {
             number: sql.column(hierarchy.column.name, "source")
             if order is None
@@ -177,7 +177,7 @@ class MondrianStatements(Statements):
         }
 
     def _from_source(self, query: exp.Select) -> exp.Select:
-        """Return a query of the rows of the source, with the places of their texts."""
+        """Return a query of the rows of the source, with the ranks of their texts."""
         query = query.from_(sql.aliased(self.publication.source, "source"))
         for number, hierarchy in enumerate(self.publication.hierarchies):
             if (table := self._recoding.orders[number]) is not None:
@@ -219,7 +219,7 @@ class MondrianStatements(Statements):
         return query.from_(sql.relation(arrived)) if self._relaxed else self._with_arrived(query)
 
     def _with_arrived(self, query: exp.Select) -> exp.Select:
-        """Return a query over the rows of the source with what has arrived of their combination."""
+        """Join the rows of the source to the arrived step of their combination."""
         arrived = self._step("arrived")
         same = [
             sql.same(key.unalias(), sql.column(key.alias_or_name, arrived), sql.SAME_TYPE)
@@ -232,7 +232,7 @@ class MondrianStatements(Statements):
     def _with_walk(self, query: exp.Select, *, with_position: bool = False) -> exp.Select:
         """Return a query with the steps that ``_boxed`` needs before it.
 
-        What has arrived is kept in between: else the engine may join the source to every step of the walk.
+        The ``arrived`` step is materialized: otherwise the engine may join the source to every step of the walk.
         """
         names, recoding, walk = self._names, self._recoding, self._step("walk")
         if isinstance(recoding, LabelledCombinations):
@@ -253,10 +253,10 @@ class MondrianStatements(Statements):
         return query.with_(self._step("arrived"), as_=arrived, materialized=True, recursive=True, copy=False)
 
     def labelled_combinations(self, labels: Sequence[str | None], ranks: tuple[str, str] | None) -> exp.Select:
-        """Return the query of each combination of quasi-identifiers with the labels of its box, by these names.
+        """Return the query of each combination of quasi-identifiers with the labels of its box, under these names.
 
-        Where rows that are alike are parted, they have an order that says nothing: the first ones go to the one box,
-        those after them to the next. Boxes get the same numbers of them at every count: of the ``ranks``.
+        If equal rows are divided, they are in a random order: the first ones go to the first box, the following ones to
+        the next. Boxes get the same ``ranks`` of them at every count.
         """
         own, arrived = self.publication.quasi_identifiers, self._step("arrived")
         label_of = {
@@ -300,7 +300,7 @@ class MondrianStatements(Statements):
             else:
                 value, bound = sql.column(names.place[number], walk), sql.column(names.high[number], _CUT)
                 below = exp.Between(this=value, low=sql.column(names.low[number], _CUT), high=bound)
-            if self._relaxed:  # of the rows that have the median some go inside
+            if self._relaxed:  # some of the rows at the median go inside
                 position = sql.column(names.position, _CUT)
                 parting = exp.and_(sql.same(value.copy(), bound.copy()), position.is_(exp.null()).not_())
                 early = exp.LTE(this=sql.column(names.position, walk), expression=position.copy())
@@ -311,8 +311,8 @@ class MondrianStatements(Statements):
     def _within(self) -> exp.Expr:
         """Return the condition that a row lies between the bounds of its box.
 
-        In one CASE: a planner multiplies the shares of rows that it expects of each bound, expects one row where nearly
-        all of them lie in their boxes, and compares it with all rows of the source.
+        It is a single CASE. Otherwise, a planner multiplies the estimated selectivity of each bound, expects one row
+        although nearly all rows lie in their boxes, and compares it with all rows of the source.
         """
         walk, names = self._step("walk"), self._names
         conditions: list[exp.Expr] = []
@@ -332,7 +332,7 @@ class MondrianStatements(Statements):
 
 
 def _joined_labels(publication: Publication, recoding: LabelledCombinations) -> exp.Select:
-    """Return the query of all rows with the labels that their combination has: no cuts are followed."""
+    """Return the query of all rows with the labels of their combination, without following cuts."""
     numbers = {name: number for number, name in enumerate(publication.quasi_identifiers)}
     columns = []
     for column in publication.columns:

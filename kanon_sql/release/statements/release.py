@@ -1,13 +1,13 @@
-"""The readable form: the query that makes a release from the source, with joins to hierarchies and plain labels.
+"""The readable query that makes a release from the source, with joins to hierarchies and plain labels.
 
-    generalized   every row of the source with the labels that are published
-    [shares_1, counted_1, ...]   what models of sensitive columns compare (see ``references`` and ``measured``)
+    generalized   every row of the source with its published labels
+    [shares_1, counted_1, ...]   the values that models of sensitive columns compare (see ``references``, ``measured``)
     too_small     the classes that do not satisfy the privacy models
-    the rest      rows of generalized whose class is not among them, in an order that says nothing
+    the rest      rows of generalized whose class is not among them, in a random order
 
-The query stands on its own: it counts the classes itself, from the source, and knows nothing of codes or of the search.
-``generalized`` is the query of the kind of recoding (``full_domain``, ``local``, ``mondrian``). Local and
-multidimensional recodings need not count: what they publish is decided before (but in a view, whose table may change).
+The query is independent of codes and of the search: it counts the classes itself, from the source. ``generalized`` is
+the query of the kind of recoding (``full_domain``, ``local``, ``mondrian``). Local and multidimensional recodings need
+no count: their published rows are decided before (except in a view, whose table may change).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TOO_SMALL = "too_small"
 
 
 def readable_lookups(hierarchies: Sequence[Hierarchy], *, stored: bool = True) -> dict[str, exp.Table]:
-    """Return the lookup relation of each quasi-identifier: the one in the database, where there is and may be one."""
+    """Return the lookup relation of each quasi-identifier: the stored one, if it exists and ``stored`` allows it."""
     return {hierarchy.column.name: hierarchy.readable if stored else hierarchy.relation for hierarchy in hierarchies}
 
 
@@ -52,11 +52,11 @@ def release_query(
     """Return the query whose rows are the release.
 
     Args:
-        publication: what is published.
+        publication: the rows and columns to publish.
         lookups: for each quasi-identifier, the relation that holds its hierarchy.
-        live: whether the source may change behind the query: then it counts its classes by itself in any case.
-        left_out: a table of the classes that do not satisfy the models (see ``too_small_query``), where they were
-            counted elsewhere; the source is then read once.
+        live: whether the source may change later; if so, the query always counts its classes itself.
+        left_out: a table of the classes that do not satisfy the models (see ``too_small_query``), if they were counted
+            elsewhere. Then the source is read once.
     """
     published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
     order = release_order(publication, published)
@@ -86,14 +86,14 @@ def release_query(
 
 
 def generalized_release(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of a release that leaves nothing out."""
+    """Return the query of a release that suppresses nothing."""
     published = [sql.column(column.name, GENERALIZED) for column in publication.columns]
     released = statements_for(publication).released_query(lookups)
     return released.order_by(release_order(publication, published))
 
 
 def release_order(publication: Publication, published: Sequence[exp.Column]) -> exp.Expr:
-    """Return what a release is ordered by, given its columns."""
+    """Return the ORDER BY key of a release, given its columns."""
     plain = all(column.family != "other" for column in publication.columns)
     return shuffled([column.copy() for column in published], publication.seed, plain=plain)
 
@@ -108,10 +108,10 @@ def too_small_query(publication: Publication, lookups: Mapping[str, exp.Table]) 
 
 
 def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select:
-    """Return a query of rows without those whose sensitive value has no place in the tree that values are compared in.
+    """Remove rows whose sensitive value has no place in the tree in which values are compared.
 
-    Such values come after a view was made. How far they are from others is unknown: no class can be judged with them,
-    and one that has no others would not be judged at all.
+    Such values appear after a view was made. Their distance from others is unknown, so no class can be judged with
+    them, and a class with only such values would not be judged at all.
     """
     for tree in publication.trees_compared:
         own = looked_up(sql.column(tree.column.name, "source"), tree.column)
@@ -122,7 +122,7 @@ def _with_known_values(rows: exp.Select, publication: Publication) -> exp.Select
 
 
 def generalized_query(publication: Publication, lookups: Mapping[str, exp.Table]) -> exp.Select:
-    """Return the query of all rows with their published labels, and the entity where a model counts people."""
+    """Return the query of all rows with their published labels, and the entity if a model counts people."""
     return statements_for(publication).generalized_query(lookups)
 
 
@@ -132,7 +132,7 @@ def measure_of_rows(publication: Publication, model: RowModel) -> exp.Expr:
 
 
 def references_of(publication: Publication) -> References:
-    """Return the steps that the models compare classes to: what is in the source."""
+    """Return the steps that models compare classes with, from the source."""
     taken = [GENERALIZED, TOO_SMALL, publication.source.name]
     return References(publication.models, publication.source, trees=publication.trees, taken=taken)
 
@@ -151,7 +151,7 @@ def generalized_population(publication: Publication, lookups: Mapping[str, exp.T
 
 
 def population_classes(rows: exp.Query | None, classes: Sequence[exp.Expr], n: str) -> exp.Query:
-    """Return the query of the classes of the population, with their rows."""
+    """Return the query of the classes of the population, with their number of rows."""
     if rows is None:
         raise TypeError("There is no population to compare with")
     counted = exp.select(*(column.copy() for column in classes), sql.named(sql.count_rows(), n))
@@ -211,7 +211,7 @@ def _too_small(publication: Publication, lookups: Mapping[str, exp.Table]) -> li
 
 
 def class_columns(quasi_identifiers: Sequence[str], models: Sequence[PrivacyModel]) -> tuple[str, list[str]]:
-    """Return names for the rows of a class and for its measures, which no quasi-identifier has."""
+    """Return names for the rows and measures of a class that differ from all quasi-identifiers."""
     return unused_name("n", quasi_identifiers), [
         unused_name(f"measure_{number}", quasi_identifiers) for number in range(len(models))
     ]

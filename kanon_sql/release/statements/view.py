@@ -1,4 +1,4 @@
-"""A release as a view: what can be one, and the tables of its own that it reads in the schema ``kanon``."""
+"""A release as a view: the requirements, and the tables in the schema ``kanon`` that the view reads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NO_VIEW_OF_PSEUDONYMS = (
 
 
 def require_viewable(publication: Publication) -> None:
-    """Raise if a release cannot be a view: for its pseudonyms, its population, or its recoding."""
+    """Raise if a release cannot be a view because of its pseudonyms, its population, or its recoding."""
     if publication.pseudonyms is not None:
         raise UsageError(NO_VIEW_OF_PSEUDONYMS)
     if publication.rules is not None:
@@ -50,7 +50,7 @@ def require_viewable(publication: Publication) -> None:
 
 
 def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
-    """Return the tables that keep the hierarchies of a view."""
+    """Return the tables that store the hierarchies of a view."""
     return {
         hierarchy.column.name: sql.relation(f"{without_dots(view)}.{without_dots(hierarchy.column.name)}", SCHEMA)
         for hierarchy in (*publication.hierarchies, *publication.trees_compared)
@@ -58,21 +58,21 @@ def view_lookups(publication: Publication, view: str) -> dict[str, exp.Table]:
 
 
 def publication_of_view(publication: Publication, view: str) -> Publication:
-    """Return what is published by a view: its recoding has tables of its own in the schema ``kanon``."""
+    """Return the publication of a view: its recoding has its own tables in the schema ``kanon``."""
 
     def own(name: str) -> exp.Table:
-        return sql.relation(f"{without_dots(view)}..{name}", SCHEMA)  # two dots: no column is called so
+        return sql.relation(f"{without_dots(view)}..{name}", SCHEMA)  # two dots: no column has such a name
 
     return replace(publication, recoding=publication.recoding.of_view(own))
 
 
 def without_dots(name: str) -> str:
-    """Return a name in which a dot cannot be mistaken for the one between a view and a column."""
+    """Return a name whose dots cannot be confused with the one between a view and a column."""
     return name.replace("%", "%25").replace(".", "%2E")
 
 
 def with_trees_of(publication: Publication, lookups: Mapping[str, exp.Table]) -> Publication:
-    """Return what is published with the hierarchies of sensitive columns that a view keeps."""
+    """Return a publication with the hierarchies of sensitive columns that a view stores."""
     trees = {name: replace(tree, stored=lookups.get(name, tree.stored)) for name, tree in publication.trees.items()}
     return replace(publication, trees=trees)
 
@@ -85,9 +85,9 @@ def view_statements(
     *,
     materialized: bool = False,
 ) -> tuple[exp.Expr, ...]:
-    """Return the statements that make a view, and the tables that it joins from the lookups that there are.
+    """Return the statements that make a view, and the tables that it joins from the existing lookups.
 
-    A materialized view keeps only the rows that it shows; every other one is secure.
+    A materialized view stores only its own rows; every other view is secure.
     """
     lookups = view_lookups(publication, view)
     statements: list[exp.Expr] = [exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)]
@@ -106,13 +106,13 @@ def view_statements(
 
 
 def hidden_rows(source: Source) -> int | None:
-    """Return how many rows of the table behind a view it leaves out because it does not know their values.
+    """Count the rows of the table behind a view that it leaves out because it does not know their values.
 
-    Values that came after the view was made, and that the hierarchies or cuts which it keeps do not have. They are
-    counted by the view's own statement, up to where it leaves out classes that are too small.
+    These values appeared after the view was made, and its hierarchies or cuts lack them. The view's own statement
+    counts them, up to the step that leaves out classes that are too small.
 
     Returns:
-        None for what is no view of kanon's, and where the table behind it may not be read.
+        None if the source is not a view of kanon's, or the table behind it may not be read.
     """
     view = _definition(source)
     generalized = next((step for step in view.ctes if step.alias == GENERALIZED), None) if view else None
@@ -130,7 +130,7 @@ def hidden_rows(source: Source) -> int | None:
 
 
 def _definition(source: Source) -> exp.Select | None:
-    """Return the query of the view that a source is; None if it is none, or none that sqlglot reads."""
+    """Return the query of a view; None if the source is not a view, or sqlglot cannot parse it."""
     text = source.engine.definition_of(source.relation, "is it a view?")
     with suppress(SqlglotError):
         parsed = None if text is None else sqlglot.parse_one(text, read=source.holder.dialect)

@@ -2,9 +2,9 @@
 
 1. Open the tables: roles, keys, hierarchies (``opened``).
 2. Take the ``STEPS``. Count: for the table of people, and for each table of events with quasi-identifiers, the
-   frequency set of what its rows are known by; people are the members of its classes. Search: one lattice of the
-   columns of all tables (``kanon_sql.search.full_domain.several_tables``). Find the people and events that are left at
-   its optimum (``statements``).
+   frequency set of the values by which its rows are known; the members of its classes are people. Search: one lattice
+   of the columns of all tables (``kanon_sql.search.full_domain.several_tables``). Find the people and events that
+   remain at its optimum (``statements``).
 3. Publish and verify (``publish``, ``verify``).
 """
 
@@ -57,20 +57,20 @@ if TYPE_CHECKING:
     from kanon_sql.search.problem import Stopped
 
 _FINISHING = 1.5
-"""Seconds of publishing and verifying for each second of preparing; km * km times as many with km known events."""
+"""Seconds of publishing and verifying for each second of preparing; times km * km for km known events."""
 
 
 @dataclass(kw_only=True)
 class TablesRelease(FoundTables, Proof):
-    """The best recoding that was found of several tables, ready to be published.
+    """The best recoding that was found for several tables, ready to be published.
 
-    Nothing is published yet: ``to_schema``, ``to_database``, ``to_directory`` and ``in_place`` each make the tables,
-    verify them on their own rows and only then hand them over.
+    Nothing is published yet. ``to_schema``, ``to_database``, ``to_directory`` and ``in_place`` each make the tables,
+    verify them on their own rows, and then return them.
 
     Attributes:
-        people_out: people who are released.
-        cost: of the recoding, in cells that are lost, where those of each table count as many as those of any other.
-        bound: no recoding of this kind costs less, as far as is proven.
+        people_out: number of released people.
+        cost: of the recoding, in lost cells; the cells of each table together count the same.
+        bound: the proven minimum cost of recodings of this kind.
         cells: cells of quasi-identifiers.
         stopped: why the search ended before the proof was complete.
         found: the logged statements that found people and events.
@@ -88,34 +88,34 @@ class TablesRelease(FoundTables, Proof):
 
     @property
     def people_in(self) -> int:
-        """People in the tables."""
+        """Number of people in the tables."""
         return self.rows.people_in
 
     @property
     def loss(self) -> float:
-        """The mean of the losses of tables: the share of other values that a cell could have, as a mean: 0 to 1."""
+        """The mean loss of the tables: the share of other values that a cell could have, averaged: 0 to 1."""
         return float(self.cost / self.cells) if self.cells else 0.0
 
     @property
     def gap(self) -> float:
-        """How much less any recoding of this kind could lose, as a share of what this one does."""
+        """How much less any recoding of this kind could lose, as a share of the loss of this one."""
         return self.gap_above(0) or 0.0
 
     def to_schema(
         self, name: str, *, replace: bool = False, ignore_ledger: bool = False, dry_run: bool = False
     ) -> PublishedTables:
-        """Make the release tables of a schema of its database.
+        """Write the release as tables of a schema of its database.
 
         Args:
-            name: of the schema, which is made if there is none.
-            replace: whether tables of these names may be replaced.
-            ignore_ledger: whether to publish whatever earlier releases there are; it is remembered all the same.
-            dry_run: whether to make and check everything, and then to leave nothing.
+            name: of the schema, which is made if it does not exist.
+            replace: whether to replace existing tables of these names.
+            ignore_ledger: whether to publish regardless of earlier releases; the ledger remembers the release anyway.
+            dry_run: whether to make and check everything, and then leave nothing.
 
         Raises:
             UsageError: a name is taken.
             JointReleaseError: there is an earlier release of one of the tables.
-            VerificationError: the output failed verification; it was taken back.
+            VerificationError: the output failed verification and was removed.
         """
         return publish.to_schema(self, name, replace=replace, ignore_ledger=ignore_ledger, dry_run=dry_run)
 
@@ -127,7 +127,7 @@ class TablesRelease(FoundTables, Proof):
         ignore_ledger: bool = False,
         dry_run: bool = False,
     ) -> PublishedTables:
-        """Make the release the tables of a new DuckDB file; it raises as ``to_schema`` does."""
+        """Write the release as the tables of a new DuckDB file; it raises as ``to_schema`` does."""
         how = {"ignore_ledger": ignore_ledger, "dry_run": dry_run}
         return publish.to_database(self, Path(path), replace=replace, **how)
 
@@ -150,9 +150,9 @@ class TablesRelease(FoundTables, Proof):
         dry_run: bool = False,
         ignore_ledger: bool = False,
     ) -> PublishedTables:
-        """Put the release in the place of its tables, and leave no raw value of them in the file (docs/in-place.md).
+        """Replace the tables with the release, and leave no raw value of them in the file (docs/in-place.md).
 
-        Tables that the policy drops go too. The release is of no more use afterwards: its original rows are gone.
+        Tables that the policy drops are removed too. The release cannot be used afterwards: its original rows are gone.
         ``backup`` and the errors are those of ``Release.in_place``.
         """
         from kanon_sql.release.tables.in_place import put_in_place
@@ -170,15 +170,15 @@ class TablesRelease(FoundTables, Proof):
     def script(self, schema: str = "released", *, everything: bool = False) -> Script:
         """Return the SQL that makes and verifies the release as the tables of a schema; nothing is published.
 
-        Of values of the tables it holds those that are looked up in a hierarchy of a file, as far as released rows have
-        them. With ``everything``, all statements that found the release stand before it, and can hold values of all
-        rows. The key of pseudonyms is left open. A UsageError says that the script without other values would make
+        Of the tables' values, it contains those that are looked up in the hierarchy of a file and occur in released
+        rows. With ``everything``, it starts with all statements that found the release, which can contain values of all
+        rows. The key of pseudonyms is not included. A UsageError means that a script without other values would make
         another release.
         """
         return tables_script(self, self.found, schema, everything=everything)
 
     def summary(self, published: PublishedTables | None = None) -> dict[str, Any]:
-        """Return it as plain values: what ``--format json`` prints."""
+        """Return the results as plain values, as ``--format json`` prints them."""
         return {
             "destination": None if published is None else published.destination,
             "k": self.policy.k,
@@ -212,18 +212,18 @@ def anonymize_tables(
     resources: Resources | None = None,
     progress: Listener | None = None,
 ) -> TablesRelease:
-    """Return the release of several tables of a database that loses least.
+    """Return the release of several tables of a database with the least information loss.
 
     Args:
         source: path of a DuckDB file, a DuckDB connection, or a PostgreSQL database; None if the policy names it.
         policy: a policy, or the path of a kanon.toml with ``[tables.NAME]``.
-        resources: limits of the machine.
-        progress: called as the work goes on.
+        resources: resource limits of the run.
+        progress: called with the progress.
 
     Raises:
-        UsageError: the tables are not as the policy says.
-        NoSolutionError: no release keeps the promise with so little suppressed.
-        TimeLimitError: the time limit ended before there was a release.
+        UsageError: the tables do not match the policy.
+        NoSolutionError: no release keeps the promise within the limit of suppression.
+        TimeLimitError: the time limit ended before a release was found.
     """
     begun = time.monotonic()
     wanted = with_seed(policy if isinstance(policy, TablesPolicy) else read_tables_policy(Path(policy)))
@@ -334,7 +334,7 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
 
     codes = [coded.codes(hierarchy) for hierarchy in hierarchies]
     frequency = frequency_of_coded(engine, coded.of(member), codes, hierarchies, entity, missing)
-    others = {  # what its rows have of other tables costs nothing there
+    others = {  # the columns of other tables cost nothing in this one
         hierarchies.index(one.hierarchies[column]): (one.problem.frequency, column)
         for one in before
         for column in one.own_columns
@@ -346,7 +346,7 @@ def _part(coded: CodedTables, member: Member, before: Sequence[Part]) -> Part:
     by_name = dict(zip(member.labels, weights, strict=True))
     mine = costs.weighted([by_name.get(one.column.name, 0) for one in hierarchies])
     all_of_them = policy.may_suppress_all and member is not people
-    # People are those of its events, where no other table has any: k rows are left, or no release.
+    # People are those with events if no other table has people: at least k rows remain, or there is no release.
     least = policy.k if people is None and len(opened.events) == 1 and frequency.rows >= policy.k else 0
     problem = Problem(
         frequency,

@@ -1,10 +1,10 @@
-"""The rows of tables with the numbers of their people, and the codes of what they are known by, for the search.
+"""The rows of tables with the numbers of their people, and the codes of the values they are known by, for the search.
 
     kanon_coded(kanon_key, number, code_0_0, code_1_0, ...)
 
-has a row for each row of a table that leads to a person. ``kanon_key`` is what other rows refer to it by. Columns are
-numbered as in the lattice of all tables, and the words of their codes after them. A row that goes through another one
-has the number and the codes of that one; rows of people have them from the table of people.
+has a row for each row of a table that leads to a person. ``kanon_key`` is the key by which other rows refer to it.
+Columns are numbered by their position in the lattice of all tables, followed by the word of their code. A row that goes
+through another one has the number and the codes of that one; rows of people have them from the table of people.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REFERRED = "kanon_referred"
 
 
 class CodedTables:
-    """Coded rows, each table of which is made when it is first needed."""
+    """Coded rows. Each table is made when it is first needed."""
 
     def __init__(self, opened: OpenedTables) -> None:
         self.opened = opened
@@ -53,7 +53,7 @@ class CodedTables:
         return self._relations.make(numbered, with_numbers(coded), "a number for each of them", kind="VIEW")
 
     def of(self, member: Member) -> exp.Table:
-        """Return the coded rows of a table: a view, or a table where others refer to it."""
+        """Return the coded rows of a table: a view, or a table if others refer to it."""
         if member is self.opened.people:
             return self.people
         if member.name not in self._made:
@@ -64,7 +64,7 @@ class CodedTables:
         return self._made[member.name]
 
     def drop(self) -> None:
-        """Drop what was made: a search is over, and a release makes its rows of others."""
+        """Drop the tables and views at the end of the search; a release makes its rows from others."""
         self._relations.drop("drop coded rows")
 
     def codes(self, hierarchy: Hierarchy) -> list[str]:
@@ -73,7 +73,7 @@ class CodedTables:
         return [f"code_{place}_{word}" for word in range(len(hierarchy.words))]
 
     def known(self, member: Member) -> list[Hierarchy]:
-        """Return the hierarchies of all columns of which the rows of a table have codes."""
+        """Return the hierarchies of all columns that the rows of a table have codes of."""
         people = self.opened.people
         of_people = () if people is None or people is member else people.hierarchies
         return [*of_people, *self.opened.known_with(member)]

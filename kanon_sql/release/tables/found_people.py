@@ -1,7 +1,7 @@
-"""How many people are found by whoever knows their published columns and up to so many of their events.
+"""Count the people who are found by someone who knows their published columns and up to a number of their events.
 
-It is the question of ``verify`` from the side of the people: there combinations are counted that fewer than k people
-share, here the people who have one. It is put to released tables and to those that they were made from.
+It answers the question of ``verify`` for people: ``verify`` counts combinations that fewer than k people share, this
+module the people who have one. It works on released tables and on the originals.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ if TYPE_CHECKING:
     from kanon_sql.release.tables.verify import ReleasedTables
 
 MOST_COMBINATIONS = 50_000_000
-"""More combinations of events are not counted: that takes minutes, and gigabytes of disk."""
+"""The limit of combinations of events to count: more take minutes, and gigabytes of disk."""
 
 
 @dataclass(frozen=True)
 class FoundPeople:
-    """The people who are found by what is published of them and up to so many of their events.
+    """The people who are found by their published values and a number of their events.
 
     Attributes:
         events: the number of known events.
         people: all people of the tables.
-        combinations: of so many events of one person, summed over the people.
-        alone: people with something that could be known and fits no other person; None if there are too many
-            combinations to count.
-        below_k: people with something that could be known and fits fewer than k; None likewise.
-        smallest: people who share the rarest that could be known; None if there are no people, too.
+        combinations: of this number of events of one person, summed over the people.
+        alone: people with a combination that fits no other person; None if there are too many combinations to count.
+        below_k: people with a combination that fits fewer than k; None likewise.
+        smallest: people who share the rarest combination; None likewise, and if there are no people.
     """
 
     events: int
@@ -48,7 +47,7 @@ class FoundPeople:
 
 
 def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
-    """Return who is found by 0, 1, ... events: up to one more than the policy promises, and up to three."""
+    """Count the people found by 0, 1, ... events: up to one more than the policy promises, and up to three."""
     engine, policy = tables.engine, tables.opened.policy
     people, events = (engine.temporary_name(name) for name in ("kanon_found_people", "kanon_found_events"))
     of_people = tables.people().subquery("known_people")
@@ -82,7 +81,7 @@ def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
 
 
 def _rarest(table: exp.Table, number: int) -> exp.Query:
-    """Return the query of how many people share the rarest combination of so many events of each."""
+    """Return the query of how many people share the rarest combination of ``number`` events of each person."""
     names = ["events", *(f"events_{place}" for place in range(2, number + 1))]
     joins = [
         (

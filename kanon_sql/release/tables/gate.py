@@ -1,4 +1,4 @@
-"""What the gate checks across several tables, whose rows are put together through the person."""
+"""Checks of the gate across several tables, whose rows are joined through the person."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def require_nothing_across(opened: OpenedTables, levels: Mapping[str, int]) -> None:
-    """Raise if a column without a role is a copy of a hidden column of another table, or tells a generalized one."""
+    """Raise if a column without a role copies a hidden column of another table, or determines a generalized one."""
     for member in opened.members:
         if member.roles is not None and (found := next(_found_beside(opened, member, levels), None)) is not None:
             raise UsageError(found.said_of_member(opened.place))
 
 
 def _found_beside(opened: OpenedTables, member: Member, levels: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield what the rows of a table tell together with the rows that they go through, and that of their person.
+    """Yield what the rows of a table reveal together with the rows that they go through, and that of their person.
 
-    Of columns of two tables, each person counts once for a pair of values: a height stands beside the same ward in each
-    visit of a person, and nothing can be computed from it.
+    For columns of two tables, each person counts once for a pair of values: a height occurs with the same ward in each
+    visit of a person, which would otherwise look like a dependency.
     """
     owners = {own.name: own for own in (*opened.path(member), opened.people or member)}.values()
     columns = [sql.named(of_table(own, one.name), own.names[one.name]) for own in owners for one in own.source.columns]
@@ -48,7 +48,7 @@ def _found_beside(opened: OpenedTables, member: Member, levels: Mapping[str, int
 
 
 def _by_role(owners: Sequence[Member], levels: Mapping[str, int]) -> tuple[list[Column], list[Column], list[Column]]:
-    """Return the columns of tables that are kept without a role, that are hidden, and that are generalized."""
+    """Return the columns of tables by role: kept without a role, hidden, and generalized."""
     kept, hidden, generalized = list[Column](), list[Column](), list[Column]()
     for own in owners:
         if own.roles is not None:

@@ -1,7 +1,7 @@
-"""Tables of one database that are anonymized in place, as one table is (``release.in_place``).
+"""Tables of one database that are anonymized in place, like one table (``release.in_place``).
 
-The tables are defined again with the constraints that still say the same; those of the policy that are dropped go, and
-so do all raw values.
+The tables are defined again with the constraints that keep their meaning. Tables that the policy drops are removed, and
+so are all raw values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def put_in_place(found: FoundTables, backup: Path | None, *, dry_run: bool, ignore_ledger: bool) -> PublishedTables:
-    """Put the release in the place of its tables; see ``TablesRelease.in_place``."""
+    """Replace the tables with the release; see ``TablesRelease.in_place``."""
     file, tables = found.opened.file, SeveralTables(found)
     if file is None:
         raise UsageError(
@@ -53,7 +53,7 @@ def put_in_place(found: FoundTables, backup: Path | None, *, dry_run: bool, igno
 
 
 def _tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[PublishedTables]:
-    """Return the tables whose place the release takes; refuse what cannot go on around them."""
+    """Return the tables that the release replaces; refuse dependencies that cannot be kept."""
     found, opened = tables.found, tables.opened
     replaced, left_out = _facts(found)
 
@@ -71,7 +71,7 @@ def _tables_in_place(tables: SeveralTables, file: Path) -> TablesInPlace[Publish
 
 
 def _facts(release: FoundTables) -> tuple[dict[str, TableFacts], list[TableFacts]]:
-    """Return the facts of the tables that are replaced, by name, and of those that go; kept ones stay."""
+    """Return the facts of the replaced tables by name, and of the removed ones; kept tables stay."""
     engine, opened = release.opened.engine, release.opened
     people = [member for member in opened.members if member.roles is not None]
     if views := [member.name for member in people if engine.kind_of(member.relation) != "TABLE"]:
@@ -105,7 +105,7 @@ def _rewrite(tables: SeveralTables, replaced: dict[str, TableFacts], left_out: l
 def _siblings(
     release: FoundTables, replaced: dict[str, TableFacts], left_out: list[TableFacts]
 ) -> dict[str, tuple[str, ...]]:
-    """Return tables that stay and may hold raw values by names and types of columns, with these columns."""
+    """Return remaining tables that may hold raw values by names and types of columns, with these columns."""
     engine = release.opened.engine
     found: dict[str, tuple[str, ...]] = {}
     for member in release.opened.members:
@@ -121,7 +121,7 @@ def _siblings(
 
 
 def _unchanged(release: FoundTables, member: Member) -> Iterator[str]:
-    """Yield the published columns whose values are those of the table, in their type."""
+    """Yield the published columns with the values and type of the table."""
     raw, as_they_are = {column.name: column for column in member.published}, release.rows.as_they_are(member)
     for column in release.rows.published_columns(member):
         own = raw[column.name]

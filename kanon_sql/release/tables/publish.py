@@ -1,7 +1,7 @@
 """Released tables in a schema, in a new DuckDB file, as files of a directory, or in place: all of them or none.
 
 The steps are those of every release (``kanon_sql.release.publish.publisher``). The ledger refuses a second release of
-the same tables, since what both say together was not checked.
+the same tables, because no check covers what both reveal together.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 
 Format = Literal["csv", "parquet"]
 MEMORY = "memory"
-"""The database that a connection to a file has beside it."""
+"""The name of the in-memory database beside a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedTables(PublishedRelease):
-    """Released tables that were made and verified: where they are, and what was found in them."""
+    """Released tables that were made and verified: their destination and their verification."""
 
     verification: TablesVerification
 
@@ -76,7 +76,7 @@ class SeveralTables(Releasing[PublishedTables]):
         self.names = [*self.members]
 
     def require_own_names(self) -> None:
-        """Raise where two tables of different schemas have one name."""
+        """Raise if two tables of different schemas have the same name."""
         names: dict[str, str] = {}
         for name, member in self.members.items():
             if (other := names.setdefault(folded(member.relation.name), name)) != name:
@@ -98,7 +98,7 @@ class SeveralTables(Releasing[PublishedTables]):
 def to_schema(
     found: FoundTables, name: str, *, replace: bool, ignore_ledger: bool, dry_run: bool = False
 ) -> PublishedTables:
-    """Make the tables of a schema of the database that they are made from; see ``TablesRelease.to_schema``."""
+    """Write the tables to a schema of their database; see ``TablesRelease.to_schema``."""
     tables = SeveralTables(found)
     of_place = _SchemaInWarehouse if isinstance(found.opened.engine, Workbench) else SchemaSink
     sink: SchemaSink = of_place(tables, name, replace=replace)  # refuses names that are taken, in a dry run too
@@ -108,7 +108,7 @@ def to_schema(
 
 
 def preview(found: FoundTables, name: str) -> TablesVerification:
-    """Make and verify the tables of a schema in memory, drop them again, and leave the statements in the log."""
+    """Make and verify the tables of a schema in memory, drop them, and keep the statements in the log."""
     published = publish(_PreviewSink(SeveralTables(found), name), dry_run=True)
     found.seconds.update(published.seconds)
     return published.verification
@@ -117,7 +117,7 @@ def preview(found: FoundTables, name: str) -> TablesVerification:
 def to_database(
     found: FoundTables, path: Path, *, replace: bool, ignore_ledger: bool, dry_run: bool = False
 ) -> PublishedTables:
-    """Make the tables of a new DuckDB file; see ``TablesRelease.to_database``."""
+    """Write the tables to a new DuckDB file; see ``TablesRelease.to_database``."""
     tables = SeveralTables(found)
     tables.require_own_names()
     if check_format(path) != DATABASE:
@@ -154,7 +154,7 @@ def publish_tables(
 
 
 def _is_name_of_file(name: str) -> bool:
-    """Return True if a name is that of a file in its directory, on any system, and no hidden one."""
+    """Return True if a name is a file name in its directory on any system, and not hidden."""
     return name.isprintable() and not name.startswith((".", " ")) and not set(name) & set('/\\:*?"<>|')
 
 
@@ -224,7 +224,7 @@ class _SchemaInWarehouse(SchemaSink):
                 query = bench.carried(query, member.relation, typed, f"the rows of the released {name}")
             bench.warehouse.run(sql.create_table(target, query), f"make the released {name}")
             written = bench.mirror(target)
-            if member.roles is not None:  # by one scan; of a table that is kept, nothing but its number of rows
+            if member.roles is not None:  # in one scan; of a kept table, only the number of rows
                 bench.bring_rows(target, written.columns)
 
 
@@ -247,7 +247,7 @@ class _PreviewSink(SchemaSink):
 
 
 class _DirectorySink(Sink[PublishedTables]):
-    """Plain files of a new directory, which are verified as they can be read back."""
+    """Plain files of a new directory, verified by reading them back."""
 
     kind = "directory"
     released: SeveralTables
@@ -313,7 +313,7 @@ class LedgerOfTables(Ledger):
 
     def _require_together(self, *_: object) -> None:
         def is_of(entry: Entry, member: Member) -> bool:
-            # A table that is kept as it is gives away what an earlier release of it promised.
+            # A table that is kept unchanged reveals what an earlier release of it protected.
             promised = member.roles is not None or bool(entry.models)
             return promised and entry.is_of(self.opened.place_of(member.relation))
 
@@ -339,7 +339,7 @@ class LedgerOfTables(Ledger):
             together = [one.name for one in self.opened.members]
             remembered[OF_SEVERAL_TABLES] = {"km": self.opened.policy.km, "tables": together}
             if member.roles is None:
-                remembered["models"] = []  # nothing is promised of a table that is kept as it is
+                remembered["models"] = []  # a table that is kept unchanged has no promise
             names = [one.name for one in member.quasi_identifiers]
             sensitive = [] if member.roles is None else [one.name for one in member.roles.sensitive]
             if isinstance(written, Path):

@@ -1,11 +1,11 @@
 """The script of tables that are released together: the statements that made the release, and the lookups they need.
 
 A hierarchy that no rule makes is written out. As in the script of one table (``kanon_sql.release.published_values``),
-it has the values of released rows only: a value that only suppressed rows have, or none, must not be shown to readers
-of the script. Rows with other values have no label there, and lead nowhere. So the release is made again with these
-lookups, and its statements are those of the script. It must have the same rows. With one event known it always has:
+it has only the values of released rows: readers of the script must not see a value that only suppressed rows have, or
+none. Rows with other values have no label there, and lead nowhere. So the release is made again with these lookups, and
+the script has the statements of this second release. It must have the same rows. With one event known it always does:
 rows without a label are all rows of their person and kind, these were too rare, and fewer are too rare as well. With
-more, what is left out for a person makes other combinations rarer, and it can matter in which order.
+more events, leaving out a kind for a person makes other combinations rarer, so the order can matter.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def tables_script(release: FoundTables, found: slice, schema: str, *, everything
         publish.preview(known, schema)
         tried = [one for one in engine.statements[before:] if _is_of_release(one.statement)]
         made = [*zone, *lookups, *engine.statements[of_known], *tried]
-        text = _text([replace(one, step=OPENING) for one in made])  # a script has no steps of a run
+        text = _text([replace(one, step=OPENING) for one in made])  # a script does not have the steps of a run
     finally:
         if known is not release:
             known.rows.close()
@@ -118,7 +118,7 @@ def _are_alike(release: FoundTables, rows: ReleasedRows, before: Member, now: Me
 
 
 def _lookups(release: FoundTables) -> Iterator[Logged]:
-    """Yield the statements that make the hierarchies, as far as the release joins them."""
+    """Yield the statements that make the hierarchies that the release joins."""
     for member in release.opened.members:
         for hierarchy in member.hierarchies:
             if _is_joined(release, hierarchy):
@@ -132,14 +132,14 @@ def _text(statements: list[Logged]) -> str:
 
 
 def _is_of_release(statement: exp.Expr) -> bool:
-    """Return True if a statement makes a release or checks it, and is not of the connection."""
+    """Return True if a statement makes or checks a release; False for statements about the connection."""
     return isinstance(statement, exp.Create) or any(
         one.catalog == publish.MEMORY for one in statement.find_all(exp.Table)
     )
 
 
 def _without_memory(statement: exp.Expr) -> exp.Expr:
-    """Return a statement without the database in which its tables were tried."""
+    """Return a statement without the name of the database in which its tables were tried."""
     found = statement.copy()
     for table in found.find_all(exp.Table):
         if table.catalog == publish.MEMORY:

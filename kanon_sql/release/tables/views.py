@@ -1,10 +1,9 @@
-"""Views beside released tables that show nothing but these: they are questions about the release.
+"""Views beside released tables that show only these tables: they are queries of the release.
 
-``--in-place`` keeps the views that are over its tables. A view shows no more than released tables if its query reads
-nothing else, at any depth, and brings nothing of its own: no constants, no types or macros of the database. Then its
-rows are computed from released rows alone. Where a name may mean another table than it seems to, the view counts as
-one that shows more: a name without a schema, unless the view is in the current one; a step of ``WITH``; a name of
-another database.
+``--in-place`` keeps the views over its tables. A view shows no more than released tables if its query reads nothing
+else, at any depth, and adds nothing of its own: no constants, no types or macros of the database. Then its rows are
+computed from released rows alone. If a name may refer to another table than it seems to, the view counts as showing
+more: a name without a schema, unless the view is in the current one; a step of ``WITH``; a name of another database.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 
 _OF_ITS_OWN = (exp.Literal, exp.National, exp.HexString, exp.BitString, exp.ByteString, exp.RawString, exp.Values)
 Place = tuple[str, str]
-"""Schema and name of a relation, as they are compared."""
+"""Schema and name of a relation, in comparable form."""
 
 
 def views_of_release(engine: Engine, released: Collection[Place], current: str) -> set[Place]:
-    """Return the views of a DuckDB database that show nothing but released tables; ``current`` is its schema."""
+    """Return the views of a DuckDB database that show only released tables; ``current`` is its schema."""
     macros = [folded(name) for name, _ in engine.rows(sql.statement("in_place/macros"), "macros of the database")]
     reads: dict[Place, set[Place]] = {}
     for schema, name, definition, *_ in engine.rows(sql.statement("in_place/views"), "views of the database"):
@@ -43,10 +42,10 @@ def views_of_release(engine: Engine, released: Collection[Place], current: str) 
 
 
 def _read_by(definition: str, *, is_current: bool) -> set[Place] | None:
-    """Return what the query of a view reads; None if it may read, or show, anything else."""
+    """Return the relations that the query of a view reads; None if it may read, or show, anything else."""
     try:
         parsed = sqlglot.parse_one(definition, read="duckdb")
-    except SqlglotError:  # it does not read all that DuckDB does
+    except SqlglotError:  # sqlglot cannot parse everything that DuckDB can
         return None
     query = parsed.expression if isinstance(parsed, exp.Create) else None
     if not isinstance(query, exp.Query) or query.find(*_OF_ITS_OWN) is not None:

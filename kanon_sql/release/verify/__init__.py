@@ -1,1 +1,1 @@
-"""Verifies published rows by themselves."""
+"""Verification of published rows, independent of how they were made."""

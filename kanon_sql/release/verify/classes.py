@@ -1,6 +1,6 @@
-"""The check of the classes of a table: counted again, each model measured in the worst of them.
+"""The check of the classes of a table: count them again, and measure each model in its worst class.
 
-It knows nothing of how the table was made: it is what ``check`` runs on any table, and what a release is verified by.
+It does not depend on how the table was made: ``check`` runs it on any table, and every release is verified by it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What a privacy model asks for and what the output has."""
+    """The requirement of a privacy model, and its value in the output."""
 
     model: str
     required: int | float
@@ -38,10 +38,10 @@ class ModelResult:
     sensitive: str | None = None
     classes_failing: int = 0
     rows_failing: int = 0
-    verified: bool = True  # whether that is known; where it is not, the model does not hold either
+    verified: bool = True  # False if this could not be verified; then the model does not hold
 
     def stated(self, entity: str | None) -> dict[str, Any]:
-        """Return what a summary says of the model; the entity is the column that names its people."""
+        """Return the summary of the model; ``entity`` is the column that names its people."""
         return {
             "model": self.model,
             "sensitive": self.sensitive,
@@ -54,23 +54,23 @@ class ModelResult:
 
 
 def k_of(models: Sequence[ModelResult], smallest: int | None) -> int | float | None:
-    """Return the measure of k-anonymity; where it is not required, the rows of the smallest class."""
+    """Return the measure of k-anonymity; if it is not required, the rows of the smallest class."""
     return next((model.measured for model in models if model.model == "k-anonymity"), smallest)
 
 
 @dataclass(frozen=True)
 class Tied:
-    """What was found of the pseudonyms of a column in a release."""
+    """The check of the pseudonyms of a column in a release."""
 
     column: str
-    pseudonyms: int  # different pseudonyms
-    several: int  # those of them that stand on several rows
-    signatures: int  # different signatures
-    fewest: int | None  # the pseudonyms of the rarest signature; None if there are none
+    pseudonyms: int  # distinct pseudonyms
+    several: int  # those on several rows
+    signatures: int  # distinct signatures
+    fewest: int | None  # the number of pseudonyms with the rarest signature; None if there are none
     failing: int  # pseudonyms whose signature fewer than k share
 
     def stated(self) -> dict[str, Any]:
-        """Return what a summary says of it."""
+        """Return its summary."""
         return {
             "column": self.column,
             "pseudonyms": self.pseudonyms,
@@ -82,7 +82,7 @@ class Tied:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found in the output."""
+    """The findings in the output."""
 
     rows: int
     classes: int
@@ -90,12 +90,12 @@ class Verification:
     classes_failing: int
     rows_failing: int
     models: tuple[ModelResult, ...]
-    pseudonyms: tuple[Tied, ...] = ()  # for each pseudonymized column, how many share what its pseudonyms tie together
-    fewest_people: int | None = None  # of a class by all columns, where k counts those of classes by some
+    pseudonyms: tuple[Tied, ...] = ()  # for each pseudonymized column, the check of what its pseudonyms link
+    fewest_people: int | None = None  # in a class by all columns, if k counts people in classes by some
 
     @property
     def smallest_members(self) -> int | float | None:
-        """Members of the smallest class by all columns: people where they were counted, else rows."""
+        """Members of the smallest class by all columns: people if they were counted, else rows."""
         of_some = any(columns_named(model.model) for model in self.models)
         measured = self.fewest_people if of_some else k_of(self.models, None)
         return self.smallest_class if measured is None else measured
@@ -103,19 +103,19 @@ class Verification:
 
 @dataclass(frozen=True)
 class ClassCheck:
-    """The check of the classes of a table: those whose values are written alike."""
+    """The check of the classes of a table. A class has rows whose values are written alike."""
 
     output: exp.Expr  # the table, or a subquery
     quasi_identifiers: Sequence[Column]
-    models: tuple[PrivacyModel, ...]  # those that count people need the entity
+    models: tuple[PrivacyModel, ...]  # models that count people need the entity
     entity: str | None = None
     _: KW_ONLY
-    whole: exp.Table | None = None  # whose sensitive values those of a class are compared to; by default the table
-    trees: Mapping[str, Hierarchy] | None = None  # of sensitive columns, where a model measures distances in them
-    everybody: exp.Query | None = None  # the rows of the population, where a model compares with it
+    whole: exp.Table | None = None  # its sensitive values are compared with those of a class; by default ``output``
+    trees: Mapping[str, Hierarchy] | None = None  # of sensitive columns, if a model measures distances in them
+    everybody: exp.Query | None = None  # the rows of the population, if a model compares with it
 
     def query(self) -> exp.Select:
-        """Return how many classes there are, the smallest, and for each model the worst and the failing ones."""
+        """Count the classes, and return the smallest, and for each model the worst and the number of failing ones."""
         n, measured = self._columns
         absent = None
         if any(isinstance(model, PopulationModel) and model.covers for model in self.models):
@@ -128,7 +128,7 @@ class ClassCheck:
         return query
 
     def worst(self, number: int, most: int) -> exp.Select:
-        """Return the query of the classes that fail a model: rows and measure of each, at most so many of the worst."""
+        """Return the query of the classes that fail a model: rows and measure of up to ``most`` of the worst ones."""
         n, measured = self._columns
         model, measure = self.models[number], sql.column(measured[number])
         descending = isinstance(model.worst(measure.copy()), exp.Max)
@@ -187,7 +187,7 @@ class ClassCheck:
 
 
 def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:
-    """Return what the row of a check says."""
+    """Convert the result row of a check."""
     classes, rows, smallest, classes_failing, rows_failing, *measured = row
     results = tuple(
         ModelResult(
@@ -201,10 +201,10 @@ def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyMod
 def summary_values(
     models: Sequence[PrivacyModel], n: str, measured: Sequence[str], absent: exp.Subquery | None = None
 ) -> dict[str, exp.Expr | list[exp.Expr]]:
-    """Return what ``sql/verify/classes.sql`` answers about the models: whether a class fails, and the worst of each.
+    """Return the values of ``sql/verify/classes.sql`` for the models: whether a class fails, and the worst of each.
 
-    ``n`` and ``measured`` are names of rows and measures; ``absent`` is the number of classes of the population without
-    a row, where a model forbids them.
+    ``n`` and ``measured`` are names of rows and measures. ``absent`` is the number of classes of the population without
+    a row, if a model forbids them.
     """
     fails = [sql.negated(model.is_met(sql.column(name))) for name, model in zip(measured, models, strict=True)]
     of_each: list[exp.Expr] = []

@@ -1,28 +1,28 @@
-"""The check of pseudonyms: what rows say together that a pseudonym ties to one another.
+"""The check of pseudonyms: what rows reveal together if a pseudonym links them.
 
-Where one pseudonym stands on several rows, they are known to be of one person, and she may be singled out by the
-combination of their classes although every class is large. So what must be shared by k is not the class of a row but
-the **signature** of a pseudonym: in which classes its rows are, and how many of them in each. Who knows all rows of a
-person, or some of them, finds k pseudonyms at least, or none: those that share a signature look alike in all that is
-published of quasi-identifiers, so that who knows less than the whole signature cannot tell them apart either. A row
-whose pseudonym is NULL is tied to nothing and needs no others of its signature.
+If one pseudonym is on several rows, they belong to one person. The combination of their classes may single the person
+out although every class is large. So k pseudonyms must share not the class of a row but the **signature** of a
+pseudonym: in which classes its rows are, and how many of them in each. An attacker who knows all or some rows of a
+person finds at least k pseudonyms, or none. Pseudonyms that share a signature have the same published
+quasi-identifiers, so an attacker who knows less than the whole signature cannot distinguish them either. A row whose
+pseudonym is NULL is not linked to other rows, and nothing needs to share its signature.
 
-*Several pseudonymized columns.* Rows are tied by either, and ties of two columns make a net (patients and doctors) in
-which a person can be recognized by her neighbours; signatures column by column do not see that. No net is let
-through: two columns may tie a row to the same other rows, or only one of them may tie it to any; and a pseudonym may
-not stand in two columns, where it would tie the rows of the one to those of the other. Then rows fall into groups, each
-tied by one pseudonym, in which every other column has one value, or none twice. Which of the two, and where it is NULL,
-is seen and therefore part of the signature. Two groups of one signature are the same in all that ties tell.
+*Several pseudonymized columns.* Rows are linked by either. Links of two columns form a net (patients and doctors) in
+which a person can be recognized by their neighbours, and signatures of single columns do not show that. No net is
+allowed: two columns may link a row to the same other rows, or only one of them may link it to any; and no pseudonym may
+be in two columns, where it would link the rows of one column to those of the other. Then rows form groups, each linked
+by one pseudonym, in which every other column has one value, or no value twice. Which of the two it is, and where it is
+NULL, is visible and therefore part of the signature. Two groups with the same signature reveal the same by their links.
 
-*People.* Where a column names the person (the entity), k different pseudonyms are k different people only if no person
-has two of them and every pseudonym is of a person. Both are counted in the source; that several people share one does
-no harm.
+*People.* If a column names the person (the entity), k different pseudonyms are k different people only if no person
+has two of them and every pseudonym belongs to a person. Both are counted in the source. Several people with the same
+pseudonym do no harm.
 
-*Models beyond k* are conditions on the rows of a class. Tied rows tell more of a sensitive column than each class does:
-if all people of a signature has A in one row and B in another, who is found has both, however mixed each class is. No
-threshold of a model of rows bounds that. With such a model a pseudonym may therefore stand on one published row only.
-Then signatures are classes without the rows whose pseudonym is NULL, and in these the models of sensitive columns must
-hold too: a person may be known to have a name.
+*Models beyond k* are conditions on the rows of a class. Linked rows reveal more about a sensitive column than each
+class does: if all people of a signature have A in one row and B in another, a person who is found has both, however
+mixed each class is. No threshold of a model of rows limits that. So with such a model, a pseudonym may be on one
+published row only. Then signatures are classes without the rows whose pseudonym is NULL, and the models of sensitive
+columns must hold in these too, because an attacker may know that a person has a name.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class TieCheck:
 
 
 def k_of_rows(models: Sequence[PrivacyModel]) -> int:
-    """Return how many pseudonyms must share a signature: the k of k-anonymity, 1 where it is not required."""
+    """Return how many pseudonyms must share a signature: the k of k-anonymity, or 1 if it is not required."""
     return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
 
 
 def tie_checks_of(publication: Publication, output: exp.Expr) -> tuple[TieCheck, ...]:
-    """Return the statements that check the pseudonyms of a release, in the order in which they are run."""
+    """Return the statements that check the pseudonyms of a release, in the order in which they run."""
     pseudonyms = publication.pseudonyms
     if pseudonyms is None:
         return ()
@@ -102,8 +102,8 @@ def signature_query(
 ) -> exp.Select:
     """Return the query of how many pseudonyms of a column share their signature.
 
-    Five numbers: pseudonyms, those on several rows, signatures, the pseudonyms of the rarest, and the pseudonyms that
-    are among fewer than k.
+    Five numbers: pseudonyms, those on several rows, signatures, the pseudonyms of the rarest signature, and the
+    pseudonyms whose signature fewer than k share.
     """
     others = [name for name in names if name != column]
     tables = [table.name for table in output.find_all(exp.Table)]
@@ -135,7 +135,7 @@ def signature_query(
 
 
 def _flags(names: Sequence[str]) -> list[exp.Expr]:
-    """Return what else is part of a signature: for each other column, whether it has one value."""
+    """Return the other parts of a signature: for each other column, whether it has one value."""
     return [sql.column(f"one_{place}") for place in range(1, len(names))]
 
 
@@ -153,10 +153,10 @@ def rare_query(
 
 
 def leaving_out(publication: Publication, lookups: Mapping[str, exp.Table]) -> tuple[exp.Expr, ...]:
-    """Return the statements of a round: make the release, and leave out the pseudonyms that it ties too closely.
+    """Return the statements of a round: make the release, and leave out pseudonyms with a rare signature.
 
-    The last of them puts these aside; then the source (``Pseudonyms.view``) has no rows of them any more. What is left
-    may tie others too closely, or leave a class with too few: the next round looks at it.
+    The last statement sets these aside; then the source (``Pseudonyms.view``) no longer has their rows. This may make
+    other signatures too rare, or a class too small: the next round checks that.
     """
     pseudonyms = publication.pseudonyms
     if pseudonyms is None:
@@ -183,7 +183,7 @@ def leave_out(engine: Engine, publication: Publication, lookups: Mapping[str, ex
 
 
 def net_query(one: str, other: str, output: exp.Expr) -> exp.Select:
-    """Return the query of the rows that two columns tie to different rows, and of the pseudonyms that stand in both."""
+    """Return the query of the rows that two columns link to different rows, and of the pseudonyms in both columns."""
     values = {"one": sql.column(one), "other": sql.column(other)}
     return sql.select("verify/net", values=values, relations={"release": output})
 
@@ -203,7 +203,7 @@ def _named_query(publication: Publication, column: str, output: exp.Expr) -> exp
 def check_ties(
     engine: Engine, publication: Publication, checks: Sequence[TieCheck]
 ) -> tuple[tuple[Tied, ...], str | None]:
-    """Return what was found of the pseudonyms of a release, and what is wrong with them; None if nothing is."""
+    """Check the pseudonyms of a release; return the findings, and the first problem or None."""
     rows = [(check, engine.row(check.query, _TITLES[check.kind].format(*check.names))) for check in checks]
     problems: dict[str, list[str]] = {kind: [] for kind in _TITLES}
     for check, row in rows:
@@ -245,7 +245,7 @@ def _problems(publication: Publication, check: TieCheck, row: Sequence[Any]) -> 
 
 
 def tied_of(engine: Engine, names: Sequence[str], signatures: Sequence[exp.Select]) -> tuple[Tied, ...]:
-    """Return what was found of the pseudonyms of some columns, by their ``signature_query``."""
+    """Return the findings about the pseudonyms of some columns, by their ``signature_query``."""
     return tuple(
         Tied(name, *engine.row(query, _TITLES["signatures"].format(name)))
         for name, query in zip(names, signatures, strict=True)
@@ -253,7 +253,7 @@ def tied_of(engine: Engine, names: Sequence[str], signatures: Sequence[exp.Selec
 
 
 def too_rare(tied: Tied, k: int) -> str:
-    """Return what is wrong with a column that ties some pseudonyms to what fewer than k have, and what to do."""
+    """Return the message about a column whose pseudonyms have rare signatures, with the fix."""
     return (
         f"{tied.failing:,} of {tied.pseudonyms:,} pseudonyms of column {tied.column!r} tie rows to a combination of "
         f"classes that fewer than {k} pseudonyms have (the rarest: {tied.fewest:,}); make one row of each person, "

@@ -1,13 +1,13 @@
-"""A release is checked on its own rows, by statements of their own.
+"""The check of a release on its own rows, by separate statements.
 
-1. The classes: counted again from what is published, as it is written; every model must hold in the worst of them.
-2. The labels: a generalized column holds labels of its level and nothing else, so that no raw value slipped through.
-3. The people, where a model counts them: the release does not name them, so that each published class is looked up in
-   the source, generalized as it was for the release; it must be there with the same number of rows, and enough people.
-4. The pseudonyms, where there are: what rows say together that they tie to one another (see ``verify.pseudonyms``).
-   Columns that are published by a rule have no value that the rule does not make.
-5. The columns: those that are published and no others. The rows and the classes: as many as the search counted.
-6. The table, where the connection is the caller's: as many rows as the search counted, in classes of those sizes.
+1. The classes: counted again from the published values as written. Every model must hold in the worst class.
+2. The labels: a generalized column holds only labels of its level, so no raw value slipped through.
+3. The people, if a model counts them: the release does not name them, so each published class is looked up in the
+   source, generalized as for the release. It must have the same number of rows there, and enough people.
+4. The pseudonyms, if there are any: what the rows that they link reveal together (see ``verify.pseudonyms``). Columns
+   that are published by a rule only have values that the rule makes.
+5. The columns: the published ones and no others. The rows and the classes: as many as the search counted.
+6. The table, if the connection is the caller's: as many rows as the search counted, in classes of the same sizes.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the search says a release has."""
+    """The properties of a release according to the search."""
 
     rows: int
     classes: int
-    rows_in: int | None = None  # rows of the table that it is made from
+    rows_in: int | None = None  # rows of its source table
     squares: int | None = None  # the sum of the squares of the sizes of its classes
 
 
 def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Select:
-    """Return the check of published classes against the people in the source; also counts classes not whole."""
+    """Return the check of published classes against the people in the source; also count incomplete classes."""
     names = publication.quasi_identifiers
     models = _counted_in_people(publication)
     n, measured = class_columns(names, models)
     n_in_source = unused_name("n_in_source", names)
-    # A step must not be called like a table that a later step reads.
+    # A step must not have the name of a table that a later step reads.
     tables = {table.name for table in (publication.source, *output.find_all(exp.Table))}
     source_classes, output_classes = (unused_name(f"in_{place}", tables) for place in ("source", "output"))
     measures = [
@@ -90,13 +90,13 @@ def people_check_query(publication: Publication, lookups: Mapping[str, exp.Table
 
 
 ROW_BY_ROW = "row by row"
-"""In ``meta`` of an output that is a file of text: to read one column of it costs as much as to read all."""
+"""In ``meta`` of an output that is a text file: reading one column costs as much as reading all."""
 
 
 def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> exp.Query | None:
-    """Return the check of the labels: how many of each generalized column are not of its level; None if none is.
+    """Return the query that counts labels of a wrong level in each generalized column; None if there are none.
 
-    Of a file of text, the combinations of labels are read first, at once for all columns.
+    For a text file, the combinations of labels are read first, at once for all columns.
     """
     names = {
         number: hierarchy.column.name
@@ -124,7 +124,7 @@ def label_check_query(publication: Publication, lookups: Mapping[str, exp.Table]
 
 @dataclass(frozen=True)
 class Checks:
-    """The statements that check a release; None if there is nothing to ask."""
+    """The statements that check a release; None for checks that do not apply."""
 
     classes: exp.Select
     labels: exp.Query | None
@@ -134,7 +134,7 @@ class Checks:
     ruled: Sequence[RuledColumn] = ()
 
     def statements(self) -> tuple[exp.Expr, ...]:
-        """Return the statements there are, in the order in which they are run."""
+        """Return the statements that apply, in the order in which they run."""
         checks = (self.classes, self.labels, self.people, *(tie.query for tie in self.ties), self.rules)
         return tuple(query for query in checks if query is not None)
 
@@ -170,7 +170,7 @@ def verify(
     output: exp.Expr,
     expected: Expected,
 ) -> Verification:
-    """Return what was found in a release that was made and is not yet given its name."""
+    """Verify a release that was made and does not have its name yet; return the findings."""
     _require_same_files(engine)
     checks = checks_of(publication, lookups, output)
     # 1. The classes.
@@ -193,11 +193,11 @@ def verify(
     if wrong is not None:
         raise _failed(wrong)
     verify_rules(engine, checks.ruled, checks.rules)
-    # 5. The columns, and that every row and every class is accounted for.
+    # 5. The columns, and the number of rows and classes.
     if [column.name for column in engine.columns(output)] != [column.name for column in publication.columns]:
         raise _failed("its columns are not those that were to be published")
     _require_counts(verification, expected)
-    # 6. The table, where others could change it after it was searched.
+    # 6. The table, if others could change it after the search.
     if engine.is_shared:
         _require_unchanged(engine, publication, output, expected)
     _require_same_files(engine)  # people are looked up in the source once more
@@ -205,7 +205,7 @@ def verify(
 
 
 def verify_rules(engine: Engine, columns: Sequence[RuledColumn], query: exp.Select | None) -> None:
-    """Raise if columns that are published by a rule have values that it does not make."""
+    """Raise if columns that are published by a rule have values that the rule does not make."""
     counts = () if query is None else engine.row(query, "verify the columns published by rules")
     for ruled, count in zip(columns, counts, strict=True):
         if count:
@@ -213,13 +213,13 @@ def verify_rules(engine: Engine, columns: Sequence[RuledColumn], query: exp.Sele
 
 
 def _require_same_files(engine: Engine) -> None:
-    """Raise if a file that is read where it lies is not what it was."""
+    """Raise if a file that is read directly has changed."""
     if changed := engine.changed_files():
         raise VerificationError(f"{changed[0]} was changed while it was anonymized; nothing was kept. Run it again.")
 
 
 def _require_unchanged(engine: Engine, publication: Publication, output: exp.Expr, expected: Expected) -> None:
-    """Raise if a table is seen not to be the one that was searched: the figures of the release would not be its own."""
+    """Raise if the table changed since the search: the figures of the release would be wrong."""
     if expected.rows_in is not None:
         query = exp.select(sql.count_rows()).from_(publication.source.copy())
         (rows_in,) = engine.row(query, "does the table have as many rows as it had?")
@@ -259,7 +259,7 @@ def _counted_in_people(publication: Publication) -> tuple[RowModel, ...]:
 
 
 def _together(publication: Publication, rows: Verification, people: Verification) -> Verification:
-    """Return what was found of all models in their order: of rows in the release, of people in the source."""
+    """Combine the findings of all models in order: by rows in the release, by people in the source."""
     of_rows, of_people = iter(rows.models), iter(people.models)
     results = tuple(next(of_rows if model.entity is None else of_people) for model in publication.models)
     return replace(
@@ -271,7 +271,7 @@ def _together(publication: Publication, rows: Verification, people: Verification
 
 
 def _counted_in_rows(publication: Publication) -> tuple[PrivacyModel, ...]:
-    """Return the models whose members are rows of one class: the release itself tells whether they hold."""
+    """Return the models whose members are rows of one class: the release alone shows whether they hold."""
     return tuple(model for model in publication.models if model.entity is None and not isinstance(model, KnownSubsets))
 
 
@@ -282,7 +282,7 @@ def _with_known(
     lookups: Mapping[str, exp.Table],
     output: exp.Expr,
 ) -> Verification:
-    """Return what was found with the classes by some of the columns, where k is required of these."""
+    """Add the findings for classes by some of the columns, if k is required for these."""
     model = known_subsets_of(publication.models)
     if model is None:
         return verification
