@@ -1,4 +1,4 @@
-"""The protocol of an engine; and columns and tables by the names that people write."""
+"""The engine protocol; columns, and looking up columns and tables by name."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ NUMBERS = frozenset({"integer", "decimal", "float"})
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a relation: its name, and its type as the engine writes it."""
+    """A column of a relation: its name, and the engine's name of its type."""
 
     name: str
     type: str
 
     @property
     def family(self) -> Family:
-        """The kind of type, as far as hierarchies and measures care."""
-        if self.type.endswith("]"):  # a list or an array of whatever stands before
+        """The kind of type, as coarse as hierarchies and measures need it."""
+        if self.type.endswith("]"):  # a list or an array of any type
             return "other"
         if self.type.startswith("DECIMAL"):
             return "decimal"
@@ -66,7 +66,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """The type without what may be values: members of an ENUM, names of fields; digits of a DECIMAL and [] stay."""
+        """The type without possible values (members of an ENUM, field names); digits of a DECIMAL and [] stay."""
         if self.type.startswith("DECIMAL"):
             return self.type
         lists = re.search(r"(\[\d*\])*$", self.type)
@@ -79,23 +79,23 @@ class Column:
 
     @property
     def is_zoned(self) -> bool:
-        """Whether values are instants, or have some in them: their texts and days are those of a time zone."""
+        """Whether values are instants or contain some: their texts and days depend on a time zone."""
         return "TIMESTAMP WITH TIME ZONE" in self.type or "TIMESTAMPTZ" in self.type
 
     @property
     def decimals(self) -> int:
-        """Digits after the decimal point of a DECIMAL; 0 of other types."""
+        """Digits after the decimal point of a DECIMAL; 0 for other types."""
         return int(self.type.rstrip(")").partition(",")[2]) if self.family == "decimal" else 0
 
     @property
     def lookup_type(self) -> str:
-        """The type that values of this column have in a hierarchy's lookup table."""
+        """The type of this column's values in the lookup table of a hierarchy."""
         return "VARCHAR" if self.family == "text" else self.type
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A key of a table, or a foreign key with what it refers to: a row of ``catalog/constraints``."""
+    """A key of a table, or a foreign key with the table it refers to: a row of ``catalog/constraints``."""
 
     schema: str
     table: str
@@ -116,7 +116,7 @@ _LARGEST_FLOAT = "3.4028234663852886e38"
 
 
 def bounds_of(column: Column) -> tuple[str, str] | None:
-    """Return the least and the largest number that the type of a column has; None if all numbers fit."""
+    """Return the least and the largest number of a column's type; None if all numbers fit."""
     if column.family == "integer":
         is_signed = column.type in _BITS
         bits = _BITS[column.type if is_signed else column.type.removeprefix("U")]
@@ -147,7 +147,7 @@ class Closing(_Closable):
 
 @contextmanager
 def closed_on_error(opened: Opened) -> Iterator[Opened]:
-    """Close what was opened if what is done with it fails."""
+    """Close an opened object if the block fails."""
     try:
         yield opened
     except BaseException:
@@ -157,37 +157,37 @@ def closed_on_error(opened: Opened) -> Iterator[Opened]:
 
 @dataclass(frozen=True)
 class Logged:
-    """A statement that was run, what it was run for, and the values of its placeholders but for secret ones.
+    """A statement that was run, its purpose, and the values of its placeholders except secret ones.
 
-    It was run in a dialect of its own where a warehouse ran it.
+    A statement that ran in a warehouse has a dialect of its own.
     """
 
     title: str
     statement: exp.Expr
     parameters: Mapping[str, Any]
     dialect: str | None = None
-    step: str = field(default_factory=current_step)  # of the release, in which it was run
+    step: str = field(default_factory=current_step)  # the step of the release that ran it
 
 
 class Engine(Protocol):
     """Runs the statements of a search. State (frequency sets, lookup tables) lives in its temporary tables.
 
-    What a database keeps under names (relations, the ledger, hierarchies) is on ``DuckDBEngine``, and on the workbench
-    of a warehouse, which overrides it.
+    The named objects of a database (relations, the ledger, hierarchies) are handled by ``DuckDBEngine``, and by the
+    workbench of a warehouse, which overrides it.
     """
 
     dialect: str
     kind: Place = "one table"
-    forgets: str | None = None  # why tables that are made here are gone when the program ends, as a sentence
+    forgets: str | None = None  # a sentence on why its tables are lost when the program ends
     statements: list[Logged]
     listener: Callable[[Logged], None] | None = None
     has_collations: bool = False
-    tests_together: bool = False  # nodes of a lattice are better tested several at once, by a query for each
-    joins_masks: bool = False  # ... or, if tuples are few, by a join to the masks of each
-    all_or_nothing: bool = True  # the statements of a transaction take effect together
-    is_shared: bool = True  # others may change tables, or files, between two statements
+    tests_together: bool = False  # it is faster to test several lattice nodes at once, with a query for each
+    joins_masks: bool = False  # ... or, for few tuples, with a join to the masks of each
+    all_or_nothing: bool = True  # transactions are atomic
+    is_shared: bool = True  # others may change tables or files between two statements
     _temporary: list[exp.Table]
-    _names: set[str] | None = None  # that temporary tables must not take; read once
+    _names: set[str] | None = None  # names that temporary tables must not take; read once
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
         """Run a statement whose result is not needed."""
@@ -196,8 +196,8 @@ class Engine(Protocol):
     def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
         """Return all rows of a query, which is stopped at a deadline; ``--sql=all`` shows the title.
 
-        ``parameters`` are the values of placeholders, given, even as an empty mapping, for a statement that is run
-        often, whose text is then kept. A ``Secret`` is bound and never logged.
+        ``parameters`` are the values of placeholders. Pass them, even an empty mapping, for a statement that is run
+        often: its text is then cached. A ``Secret`` is bound and never logged.
         """
 
     def row(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> tuple[Any, ...]:
@@ -209,40 +209,40 @@ class Engine(Protocol):
         """Create a temporary table from Python lists of equal length, all columns of one type."""
 
     def share_done(self) -> float | None:
-        """Return how much of the statement that runs is done, 0 to 1; None if unknown. For any thread."""
+        """Return the finished share of the running statement, 0 to 1; None if unknown. Callable from any thread."""
         return None
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
-        """Return the columns of a table in their order; in DuckDB, also of a subquery."""
+        """Return the columns of a table in order; in DuckDB, also of a subquery."""
 
     def engine_of(self, relation: exp.Table) -> Engine:  # noqa: ARG002 - a workbench looks at it
-        """Return the engine that counts the tuples of a relation: a warehouse if they are to stay there."""
+        """Return the engine that counts the tuples of a relation: a warehouse if they must stay there."""
         return self
 
     def may_read(self, relation: exp.Table) -> bool:  # noqa: ARG002 - as above
-        """Return True if this user may read a table of kanon's own; whether it exists is not checked."""
+        """Return True if this user may read one of kanon's own tables; it need not exist."""
         return True
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a context in which all statements take effect together, or none does."""
+        """Return a context in which all statements take effect together or not at all."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Return a context in which all statements see the same rows, whatever others do to the tables meanwhile."""
+        """Return a context in which all statements see the same rows, even if others change the tables."""
         return self.transaction()
 
     def changed_files(self) -> list[str]:
-        """Return the files that are read where they lie and were changed, made or removed since they were opened."""
+        """Return the files that are read in place and were changed, made or removed since they were opened."""
         return []
 
     def in_transaction(self) -> bool:
-        """Return True if a transaction is open, which only the owner of the connection can have begun."""
+        """Return True if a transaction is open, which only the owner of the connection can have started."""
         return False
 
     def names_in_use(self) -> Iterable[str]:
         """Return the names that temporary tables must not take."""
 
     def temporary_name(self, wanted: str) -> exp.Table:
-        """Return a name for a temporary table that is not in use; it is dropped by ``forget``."""
+        """Return an unused name for a temporary table; ``forget`` drops the table."""
         if self._names is None:
             self._names = set(self.names_in_use())
         name = unused_name(wanted, self._names)
@@ -254,13 +254,13 @@ class Engine(Protocol):
         """Drop every temporary table that this engine made."""
 
     def close(self) -> None:
-        """Drop what was made here, and close what was opened here."""
+        """Drop what this engine made, and close what it opened."""
 
 
 def error_of(database: str, doing: str, *, says: str = "", kind: str = "", of_values: bool = False) -> SourceError:
-    """Return the error of a statement that a database stopped: with what it says, if that quotes no cell, or its kind.
+    """Return the error of a failed statement: with the database's message if that quotes no cell, else with its kind.
 
-    ``of_values``: the statement would have run on other values.
+    ``of_values``: the statement could have succeeded on other values.
     """
     if says:
         return SourceError(f"{database} stopped{doing}. It says: {says}.")
@@ -281,7 +281,7 @@ def names(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def named_once(names: Iterable[str], source: str) -> None:
-    """Refuse names that SQL cannot tell apart: DuckDB would rename one, and a role could go to the wrong one."""
+    """Raise if SQL cannot distinguish two names: DuckDB would rename one, and a role could go to the wrong one."""
     seen: dict[str, str] = {}
     for name in names:
         if (other := seen.get(folded(name))) is not None:
@@ -297,7 +297,7 @@ def _in_short(names: Sequence[str]) -> str:
 
 
 def resolve_columns(names: Iterable[str], columns: Sequence[Column], table: str) -> list[Column]:
-    """Return the columns of these names: compared exactly first, then without regard to case, as SQL does."""
+    """Return the columns of these names; an exact match comes first, then one that ignores case, as in SQL."""
     resolved = []
     for name in names:
         column = find_column(name, columns)
@@ -312,7 +312,7 @@ _NAME = re.compile(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|\Z)|([^,]*))', re.DOTA
 
 
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in texts that are each a name or a list of names with commas between.
+    """Return the names in texts; each text is a name or a comma-separated list of names.
 
     >>> split_names(["age,sex", '"income, net"'])
     ('age', 'sex', 'income, net')
@@ -322,7 +322,7 @@ def split_names(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """Return both sides of NAME=VALUE, of which the name is in double quotes if it has ``=`` in it.
+    """Return both sides of NAME=VALUE; a name that contains ``=`` is in double quotes.
 
     >>> name_and_value("zip=mask"), name_and_value('"a=b"=flat')
     (('zip', 'mask'), ('a=b', 'flat'))
@@ -333,13 +333,13 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def written_name(name: str) -> str:
-    """Return a name as options take it in a list, or before ``=``."""
+    """Return a name in the syntax of options, in a list or before ``=``."""
     is_plain = name == name.strip() and not {*name} & {*',="\r\n'}
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def split_values(names: str) -> list[str]:
-    """Split a text as a line of a CSV file."""
+    """Split a text like a line of a CSV file."""
     try:
         return [part.strip() for part in next(csv.reader([names], skipinitialspace=True), [])] or [names]
     except csv.Error:
@@ -347,16 +347,16 @@ def split_values(names: str) -> list[str]:
 
 
 def find_column(name: str, columns: Sequence[Column]) -> Column | None:
-    """Return the column of a name: the same, or else the same but for case.
+    """Return the column of a name: an exact match, or else one that ignores case.
 
-    No relation that DuckDB reads has two columns that differ in case only; ``open_source`` refuses others.
+    No relation that DuckDB reads has two columns that differ only in case; ``open_source`` refuses others.
     """
     exact = next((column for column in columns if column.name == name), None)
     return exact or next((column for column in columns if folded(column.name) == folded(name)), None)
 
 
 def find_columns(names: Iterable[str], columns: Sequence[Column]) -> list[Column]:
-    """Return the columns of those names that there are."""
+    """Return the columns of those names that exist."""
     return [column for name in names if (column := find_column(name, columns)) is not None]
 
 
@@ -367,10 +367,10 @@ def chosen_table(
     releases: Callable[[], list[tuple[Any, ...]]] | None = None,
     what: tuple[str, str] = ("table or view", "tables and views"),
 ) -> tuple[exp.Table, str]:
-    """Return the table of a name among those that are listed with catalog, schema, name, and how near they are.
+    """Return the table of a name from a list of catalog, schema, name and proximity.
 
-    None is the name of the only table. ``releases`` returns schema and name of tables and of their releases: if it is
-    given, a table beside which there are only releases of it is the only one.
+    Without a name, return the only table. ``releases`` returns schema and name of tables and of their releases; if it
+    is given, releases of a table do not count as other tables.
     """
     if wanted is None:
         matches = listed
@@ -409,7 +409,7 @@ def _list(listed: list[tuple[Any, ...]]) -> str:
 
 
 def make_table(engine: Engine, wanted: str, query: exp.Query, title: str) -> exp.Table:
-    """Make a temporary table of the rows of a query, and return its name: as wanted, or like it if that is in use."""
+    """Create a temporary table from a query; return its name: as wanted, or a similar one if that is in use."""
     relation = engine.temporary_name(wanted)
     engine.run(sql.create_table(relation, query, temporary=True), title)
     return relation

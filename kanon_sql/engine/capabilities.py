@@ -1,4 +1,4 @@
-"""What each command and setting does with one table, several tables, and a table in a warehouse: every such refusal.
+"""The support of each command and setting for one table, several tables, and a table in a warehouse, with all refusals.
 
 docs/reference/capabilities.md shows the table; a test tries each cell of it.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Place = Literal["one table", "several tables", "PostgreSQL", "Spark"]
 PLACES: tuple[Place, ...] = ("one table", "several tables", "PostgreSQL", "Spark")
-"""The columns. The first is a table in DuckDB, a file or a data frame; the last two have one table in the warehouse."""
+"""The columns. The first is a table in DuckDB, a file or a data frame; the last two are one table in the warehouse."""
 _CALLED: dict[Place, str] = {
     "one table": "a single table in DuckDB or a file",
     "several tables": "a policy of several tables",
@@ -27,12 +27,12 @@ _PARQUET = "leave it out, or export the table to a Parquet file first"
 
 
 class Capability(NamedTuple):
-    """A row."""
+    """A row of the table."""
 
-    where: str  # ``+`` or ``-`` for each place; a space where the question does not arise
-    way_on: str = _PARQUET  # instead, where it is missing
-    of_several: str = "leave it out, or release that table by itself"  # instead, with several tables
-    # parameters of commands (``COMMAND.PARAMETER`` of one command only) and keys of kanon.toml
+    where: str  # ``+`` or ``-`` for each place; a space if the question does not arise
+    way_on: str = _PARQUET  # the alternative if it is missing
+    of_several: str = "leave it out, or release that table by itself"  # the alternative for several tables
+    # parameters of commands (``COMMAND.PARAMETER`` for one command only) and keys of kanon.toml
     settings: tuple[str, ...] = ()
 
 
@@ -121,25 +121,25 @@ def has(row: str, place: Place) -> bool:
 
 
 def refused(row: str, place: Place, called: str | None = None) -> str:
-    """Return why a place does not have what a row is about, as a sentence that calls it as the person wrote it."""
+    """Return a sentence that says why a place lacks a row's capability, with the user's name for it."""
     own = CAPABILITIES[row]
     way_on = own.of_several if place == "several tables" else own.way_on
     return f"{called or row} is not for {_CALLED[place]}: {way_on}."
 
 
 def require(row: str, place: Place, called: str | None = None, error: type[UsageError] = UsageError) -> None:
-    """Raise if a place does not have what a row is about."""
+    """Raise if a place lacks the capability of a row."""
     if CAPABILITIES[row].where[PLACES.index(place)] == "-":
         raise error(refused(row, place, called))
 
 
 def row_of(setting: str, command: str = "") -> str:
-    """Return the row of a parameter or a key; one that no row names is of one table alone."""
+    """Return the row of a parameter or a key; without a row, it is for one table only."""
     return _BY_SETTING.get(f"{command}.{setting}") or _BY_SETTING.get(setting, _OTHER)
 
 
 def require_options(given: Mapping[str, str], command: str, *, several: bool) -> None:
-    """Raise if options, by their parameters, are not for the policy of a command: one of several tables, or of one."""
+    """Raise if options, by parameter, do not fit the policy of a command: one of several tables, or of one."""
     for name, option in given.items():
         row = row_of(name, command)
         if several:

@@ -1,12 +1,12 @@
-"""Equal, and written alike: a class is what a reader of the release sees as alike, not what ``=`` calls equal.
+"""Equality of written values: a class is what readers of the release see as equal, not what ``=`` calls equal.
 
-SQL calls values equal that are written differently: 0.0 and -0.0, texts under a collation that ignores case, the
-intervals of 30 days and of 1 month. A class of such values would be k rows to us and single rows to the reader.
+SQL treats some values as equal that are written differently: 0.0 and -0.0, texts under a case-insensitive collation,
+the intervals of 30 days and of 1 month. A class of such values would have k rows for kanon and single rows for readers.
 
-- Floating-point numbers get one form for each value where they are published (``published``).
-- Quasi-identifiers whose equality is not that of what is written are refused (``require_identity``).
-- Checks of a table compare what is written (``written``).
-- ENUM columns are published as text: their type would name every value, also of suppressed rows.
+- Floating-point numbers are published in one form for each value (``published``).
+- Quasi-identifiers whose equality differs from what is written are refused (``require_identity``).
+- Checks of a table compare the written values (``written``).
+- ENUM columns are published as text: their type would name every value, even those of suppressed rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 _WRITTEN_ONE_WAY = {"UUID", "TIME", "TIME_NS", "TIME WITH TIME ZONE", "BLOB", "BIT", "BIGNUM", "JSON"}
 
-# Parts of types that sqlglot does not read, or writes as something else.
+# Parts of types that sqlglot cannot parse, or writes as something else.
 _UNREADABLE = re.compile(r'\bTUPLE\(|"NULL"')
 
 
 def published(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a value of a column as it is published: in the one form of all values that are equal to it."""
+    """Return a value as published: in the one form of all values that are equal to it."""
     if column.family == "float":
         not_a_number = sql.cast(sql.literal("NaN"), column.type)
         return (
@@ -52,7 +52,7 @@ def comparable(column: Column) -> str:
 
 
 def looked_up(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a value of the table as hierarchies have it: those of an ENUM are texts there."""
+    """Return a value of the table as hierarchies store it: ENUM values are texts there."""
     return sql.cast(value, "VARCHAR") if _is_enum(column) else value
 
 
@@ -61,13 +61,13 @@ def _is_enum(column: Column) -> bool:
 
 
 def as_text(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a published value as the text that stands beside labels."""
+    """Return a published value as text, to be used beside labels."""
     text = published(value, column)
     return sql.float_as_text(text) if column.family == "float" else sql.cast(text, "VARCHAR")
 
 
 def published_type(column: Column) -> str:
-    """Return the type of a column that is published as it is: its own, with text in the place of any ENUM."""
+    """Return the type of a column published unchanged: its own, with any ENUM replaced by text."""
     if column.family == "text":
         return "VARCHAR"
     if "ENUM(" not in column.type:
@@ -84,7 +84,7 @@ def published_type(column: Column) -> str:
 
 
 def written(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return what a value is grouped by so that equal means written alike."""
+    """Return a grouping expression that makes values equal only if they are written the same."""
     alike = column.family not in {"float", "other"} or column.type in _WRITTEN_ONE_WAY
     return value if alike else sql.cast(value, "VARCHAR")
 
@@ -92,9 +92,9 @@ def written(value: exp.Expr, column: Column) -> exp.Expr:
 def require_identity(
     engine: Engine, source: exp.Table, columns: Iterable[Column], *, may_be_collated: bool = True
 ) -> None:
-    """Raise unless equal values of these columns are written alike, or can be made so.
+    """Raise unless equal values of these columns are written the same, or can be made so.
 
-    A data file that was read into a database of our own has no collations: they need not be looked for.
+    A data file loaded into kanon's own database has no collations, so the check for them can be skipped.
     """
     columns = list(columns)
     for column in columns:
@@ -114,7 +114,7 @@ def require_identity(
 
 
 def collated(engine: Engine, source: exp.Table, texts: list[Column]) -> list[str]:
-    """Return the names of text columns that are compared otherwise than by their characters."""
+    """Return the names of text columns with a collation other than by characters."""
     if not texts or not engine.has_collations:
         return []
     (everywhere,) = engine.row(

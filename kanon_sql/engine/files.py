@@ -1,9 +1,9 @@
-"""Private directories, files that are written whole or not at all, and detection of file changes (inode, size, mtime).
+"""Private directories, atomic file writes, and detection of file changes (inode, size, mtime).
 
-Private directories hold values: what does not fit into memory, and files that are not finished. Each is made for its
-owner alone (mode 0700), locked while its process lives, and removed at the end, on an error and on a signal. What a
-killed process left is removed by the next one that makes a directory in the same place: its lock ended with it. On a
-system without such locks, nothing is removed.
+Private directories contain values: data that does not fit in memory, and unfinished files. Each is accessible to its
+owner alone (mode 0700), locked while its process lives, and removed at the end, on an error and on a signal. The lock
+of a killed process ends with it, so the next process that makes a directory in the same place removes what it left. On
+a system without such locks, nothing is removed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX, _SUFFIX = ".kanon-", ".tmp"
-_NAME = re.compile(r"\.kanon-[a-z0-9_]{8}\.tmp")  # what mkdtemp makes of the two
+_NAME = re.compile(r"\.kanon-[a-z0-9_]{8}\.tmp")  # the names that mkdtemp makes from the two
 _PRIVATE = 0o700
 _JSON, _HEAD = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*)?\{"), 4096
 
 
 class PrivateDirectory:
-    """A directory that no other user reads, and that does not outlast its process."""
+    """A directory that no other user can read and that is removed at the end of its process."""
 
     def __init__(self, parent: Path) -> None:
-        """Make one in a directory, after removing what dead processes have left there."""
+        """Make one in a directory, after removing those of dead processes there."""
         with uninterrupted():
             _remove_abandoned(parent)
             self.path, lock = _made(parent)
-            # At the latest when there is no reference to it, or Python ends.
+            # At the latest when it is garbage-collected or Python ends.
             self._end = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
     def remove(self) -> None:
@@ -60,10 +60,11 @@ class PrivateDirectory:
 
 @contextmanager
 def uninterrupted(done: str = "") -> Iterator[None]:
-    """Answer Ctrl-C and other signals after the block: Python answers them in the first thread, between any two steps.
+    """Delay Ctrl-C and other signals until the end of the block.
 
-    DuckDB would make an error of its own of one that comes while it works in that thread. ``done`` is what is there
-    when the block ends: the error of a signal that came meanwhile says it.
+    Python handles signals in the main thread, between any two steps. One that arrives while DuckDB works in that thread
+    would become an error of DuckDB. ``done`` is the result of the block, for the error of a signal that arrived
+    meanwhile.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -81,7 +82,7 @@ def uninterrupted(done: str = "") -> Iterator[None]:
         for number in reversed(before):
             signal.signal(number, before[number])
         try:
-            for number in sorted(came, key=list(before).index):  # one that ends the process before Ctrl-C
+            for number in sorted(came, key=list(before).index):  # first one that ends the process, then Ctrl-C
                 signal.raise_signal(number)
         except KeyboardInterrupt:
             if not ended:
@@ -94,7 +95,7 @@ def uninterrupted(done: str = "") -> Iterator[None]:
 
 
 def private_directory(parent: Path) -> PrivateDirectory:
-    """Return a private directory in the one that a file will be written to."""
+    """Return a private directory in the directory of a file to be written."""
     try:
         return PrivateDirectory(parent)
     except OSError as error:
@@ -106,7 +107,7 @@ def unwritable(directory: Path, why: str | None) -> SourceError:
 
 
 def copied_stream(stream: IO[bytes], what: str) -> tuple[PrivateDirectory, Path]:
-    """Copy all that a stream has, CSV or JSON, to a file of its own; a message begins with ``what``."""
+    """Copy a CSV or JSON stream to a private file; messages start with ``what``."""
     try:
         private = PrivateDirectory(Path(tempfile.gettempdir()))
         copy = private.path / what
@@ -120,7 +121,7 @@ def copied_stream(stream: IO[bytes], what: str) -> tuple[PrivateDirectory, Path]
 
 
 def is_in_private_directory(path: str | os.PathLike[str]) -> bool:
-    """Return True if a path, which may be an address, is gone after the run."""
+    """Return True if a path or address is in a private directory, and so is removed after the run."""
     return is_private(Path(path).parent.name)
 
 
@@ -134,7 +135,7 @@ def _made(parent: Path) -> tuple[Path, int | None]:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent)).absolute()
         if fcntl is None:
             return path, None
-        # Before it is locked, another process may find it and take it away.
+        # Until it is locked, another process may find and remove it.
         try:
             lock = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
@@ -148,7 +149,7 @@ def _made(parent: Path) -> tuple[Path, int | None]:
 
 
 def _remove(path: Path, lock: int | None, owner: int) -> None:
-    if os.getpid() != owner:  # a fork of the process that works in it
+    if os.getpid() != owner:  # a fork of the process that uses it
         return
     with uninterrupted():
         shutil.rmtree(path, ignore_errors=True)
@@ -158,10 +159,10 @@ def _remove(path: Path, lock: int | None, owner: int) -> None:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove the directories in a directory whose processes are dead."""
+    """Remove private directories of dead processes from a directory."""
     if fcntl is None:
         return
-    with suppress(OSError):  # one that cannot be listed; what is wrong with it shows when one is made
+    with suppress(OSError):  # one that cannot be listed; making one reports the problem
         for name in os.listdir(parent):  # noqa: PTH208 - names alone: there may be many files
             if is_private(name):
                 _remove_if_abandoned(parent / name)
@@ -170,14 +171,14 @@ def _remove_abandoned(parent: Path) -> None:
 def _remove_if_abandoned(path: Path) -> None:
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # gone, of another user, or no directory
+    except OSError:  # gone, of another user, or not a directory
         return
     try:
         found = os.fstat(lock)
         if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == _PRIVATE:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path, ignore_errors=True)
-    except OSError:  # its process lives, or there are no locks to tell
+    except OSError:  # its process lives, or there are no locks
         pass
     finally:
         os.close(lock)
@@ -185,13 +186,13 @@ def _remove_if_abandoned(path: Path) -> None:
 
 @contextmanager
 def workspace(beside: Path) -> Iterator[Path]:
-    """Return a directory of our own on the disk of a file, which is gone afterwards with all that is in it."""
+    """Yield a private directory on the disk of a file; it is deleted on exit."""
     with private_directory(beside.parent) as private:
         yield private.path
 
 
 def require_replaceable(path: Path) -> Path:
-    """Return the file that a path leads to, which is to be replaced by another."""
+    """Return the file that a path resolves to, which will be replaced."""
     real = path.resolve()
     names = real.stat().st_nlink
     if names > 1:
@@ -204,7 +205,7 @@ def require_replaceable(path: Path) -> Path:
 
 
 def require_space(directory: Path, needed: int, what: str) -> None:
-    """Raise if a disk has less room than will be needed."""
+    """Raise if a disk has too little free space."""
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise SourceError(
@@ -214,11 +215,11 @@ def require_space(directory: Path, needed: int, what: str) -> None:
 
 
 def take_place(new: Path, old: Path) -> None:
-    """Give a file the name of another, with its owner and permissions: after a crash there is the one or the other."""
+    """Replace a file by a new one with its owner and permissions; after a crash there is one or the other."""
     try:
         facts = old.stat()
         new.chmod(facts.st_mode & 0o7777)
-        with suppress(PermissionError):  # only root may give files away
+        with suppress(PermissionError):  # only root may change the owner of a file
             os.chown(new, facts.st_uid, facts.st_gid)
         take_name(new, old)
     except OSError as error:
@@ -226,15 +227,15 @@ def take_place(new: Path, old: Path) -> None:
 
 
 def take_name(new: Path, name: Path) -> None:
-    """Give a file a name, in one step, once all of it is on the disk; what had the name before is gone."""
+    """Rename a file atomically after writing all of it to disk; replaces a file of that name."""
     sync(new)
     new.replace(name)
-    with suppress(OSError):  # it has the name by now; some file systems cannot sync a directory
+    with suppress(OSError):  # already renamed; some file systems cannot sync a directory
         sync(name.parent)
 
 
 def remove_spill_of(database: Path) -> None:
-    """Remove what DuckDB itself put beside a database when it did not fit into memory, and left when it was killed.
+    """Remove spill files that a killed DuckDB process left beside a database.
 
     No other process may have the database open.
     """
@@ -246,7 +247,7 @@ def remove_spill_of(database: Path) -> None:
 
 
 def require_no_log(*databases: Path) -> None:
-    """Raise if there is a log beside a database file, or beside where one is to be: it would be taken for its own."""
+    """Raise if there is a write-ahead log beside an existing or future database file: DuckDB would apply it."""
     for file in databases:
         log = file.with_name(f"{file.name}.wal")
         if log.exists():
@@ -256,21 +257,21 @@ def require_no_log(*databases: Path) -> None:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Return True if two paths are of one file, or would be if it was there."""
+    """Return True if two paths lead to the same file, or would if it existed."""
     try:
         return one.samefile(other)
-    except OSError:  # one of them is not there
+    except OSError:  # one of them does not exist
         return one.resolve() == other.resolve()
 
 
 def require_parent(path: Path) -> None:
-    """Refuse a name in a directory that does not exist."""
+    """Raise if the directory of a file does not exist."""
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
 
 
 def require_free(path: Path, *, replace: bool) -> None:
-    """Refuse a name that no file can be written under, before any work is done for it."""
+    """Raise if no file can be written under a name, before any work is done for it."""
     require_parent(path)
     if path.is_dir():
         raise SourceError(f"{path} is a directory: name a file in it.")
@@ -279,7 +280,7 @@ def require_free(path: Path, *, replace: bool) -> None:
 
 
 def write_whole(path: Path, text: str, what: str) -> None:
-    """Write a text file, all of it or nothing; line ends are written as they are. A message begins with ``what``."""
+    """Write a text file atomically, with line ends unchanged. Messages start with ``what``."""
     try:
         with workspace(path) as directory:
             partial = directory / "partial"
@@ -290,7 +291,7 @@ def write_whole(path: Path, text: str, what: str) -> None:
 
 
 def back_up(file: Path, target: Path) -> None:
-    """Copy a file to a free name, all of it on the disk, or not at all; only its owner can read the copy."""
+    """Copy a file to a free name, synced to disk, or not at all; only its owner can read the copy."""
     require_no_backup(target)
     try:
         with workspace(target) as directory:
@@ -302,16 +303,16 @@ def back_up(file: Path, target: Path) -> None:
 
 
 def require_no_backup(target: Path) -> None:
-    """Refuse to replace a backup, which may be the only file with the raw rows."""
+    """Raise if a backup would be replaced: it may be the only file with the raw rows."""
     if target.exists():
         raise UsageError(f"{target} exists already, and a backup replaces no file: give another name after --backup.")
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copy a file that may be a database which is open, and compare both.
+    """Copy a file that may be an open database, and compare both.
 
-    Its descriptor is never closed: POSIX takes all locks of a process on a file away when it closes any descriptor of
-    it, DuckDB's lock among them, and others could write to a database that is about to be replaced.
+    The source descriptor is never closed: if a process closes any descriptor of a file, POSIX drops all its locks on
+    that file. DuckDB's lock would go too, and others could write to a database that is about to be replaced.
     """
     with target.open("w+b") as copy, open(os.open(file, os.O_RDONLY), "rb", closefd=False) as original:
         target.chmod(0o600)
@@ -325,8 +326,8 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a directory, are on the disk."""
-    if os.name == "nt" and path.is_dir():  # where directories cannot be opened
+    """Sync a file, or the names in a directory, to disk."""
+    if os.name == "nt" and path.is_dir():  # directories cannot be opened there
         return
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -348,12 +349,12 @@ def stamps_of(files: Iterable[Path]) -> Stamps:
 
 
 def stamps_of_database(path: Path) -> Stamps:
-    """Return the stamps of a DuckDB file, and of the log of changes beside it if there is one."""
+    """Return the stamps of a DuckDB file, and of its write-ahead log if there is one."""
     return stamps_of([path, path.with_name(f"{path.name}.wal")])
 
 
 def relative_path(path: Path, directory: Path) -> str:
-    """Return a path as it is seen from a directory, through links; whole where there is no way, as to another drive."""
+    """Return a path relative to a directory, with links resolved; absolute if there is none, as to another drive."""
     real = Path(os.path.realpath(path.parent)) / path.name
     try:
         return os.path.relpath(real, os.path.realpath(directory))

@@ -1,7 +1,7 @@
-"""Keys of pseudonyms and passwords: neither is written anywhere, and neither is shown.
+"""Keys of pseudonyms and passwords: neither is ever written or shown.
 
-A key is read from a file, or drawn for one release. Passwords are removed from what DuckDB says of a connection or of
-an address, and from addresses that are shown.
+A key is read from a file, or drawn for one release. Passwords are removed from DuckDB's messages about connections and
+addresses, and from displayed addresses.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEAST_BYTES = 16
-_BLOCK = 64  # bytes that SHA-256 works on at once, to which HMAC pads its key
+_BLOCK = 64  # block size of SHA-256 in bytes, to which HMAC pads its key
 _INNER, _OUTER = 0x36, 0x5C
-_FIRST = bytes([0, 0, 0, 1])  # the counter of NIST SP 800-56C, 4.1: one hash is as much as is needed
+_FIRST = bytes([0, 0, 0, 1])  # the counter of NIST SP 800-56C, 4.1: one hash is enough
 
 
 @dataclass(frozen=True)
 class Secret:
-    """Bytes that are bound to a statement and are in no text: not in its own, in no log and in no message."""
+    """Bytes that are bound to a statement and never appear in its text, a log or a message."""
 
     value: bytes = field(repr=False)
 
 
 def revealed(value: Any) -> Any:  # noqa: ANN401 - any value that a statement is bound to
-    """Return the bytes of a secret, or the value itself."""
+    """Return the bytes of a secret; other values unchanged."""
     return value.value if isinstance(value, Secret) else value
 
 
@@ -43,14 +43,14 @@ def loggable(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Key:
-    """The key of HMAC-SHA256 as a statement needs it: H(outer || H(inner || message)).
+    """The key of HMAC-SHA256 in the form a statement needs: H(outer || H(inner || message)).
 
     ``inner`` and ``outer`` are the key, padded to a block, with each byte XORed with 0x36 and with 0x5C (RFC 2104).
     """
 
     inner: Secret
     outer: Secret
-    drawn: bool  # for one release alone; else it was read from a file
+    drawn: bool  # for one release alone; otherwise read from a file
 
     def of_domain(self, domain: str) -> Secret:
         """Return the key of a domain as the first argument of SHA-256: a counter, and HMAC-SHA256 of its name."""
@@ -59,7 +59,7 @@ class Key:
 
     @property
     def origin(self) -> str:
-        """Where it came from, as the summary of a release says."""
+        """The origin of the key, for the summary of a release."""
         return "drawn" if self.drawn else "key file"
 
 
@@ -68,12 +68,12 @@ def draw_key() -> Key:
 
 
 def key_from(file: Path | None) -> Key:
-    """Return the key that a file holds; without a file, one that is drawn."""
+    """Return the key in a file; without a file, draw one."""
     return draw_key() if file is None else read_key(file)
 
 
 def read_key(path: Path) -> Key:
-    """Return the key that a file holds: all its bytes, a line end among them."""
+    """Return the key in a file: all its bytes, including a line end."""
     if not path.exists():
         raise SourceError(f"There is no key file {path}.")
     if not path.is_file():
@@ -91,42 +91,42 @@ def read_key(path: Path) -> Key:
 
 
 def padded(key: bytes, *, drawn: bool) -> Key:
-    """Return a key as HMAC uses it: hashed if it is longer than a block, then padded with zeros."""
+    """Return a key in HMAC's form: hashed if it is longer than a block, then padded with zeros."""
     block = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
     inner, outer = (Secret(bytes(byte ^ mask for byte in block)) for mask in (_INNER, _OUTER))
     return Key(inner, outer, drawn)
 
 
 def require_apart(file: Path | None, others: Iterable[Path | None], what: str, own: str = "the key file") -> None:
-    """Refuse a file, the key file or the policy, that is also another file of the run."""
+    """Raise if a file, the key file or the policy, is also another file of the run."""
     if file is not None and any(other is not None and same_file(file, other) for other in others):
         raise UsageError(f"{file} is {own} and cannot be {what} too.")
 
 
 HIDDEN = "***"
 _WORD = r"(?:pass(?:word|wd)?|pwd|secret|token|sig(?:nature)?|credential|key|auth)"
-# As connection strings have them (password=..., "..." or '...') and as addresses do (&X-Amz-Signature=...).
+# In connection strings (password=..., "..." or '...') and in addresses (&X-Amz-Signature=...).
 _SETTING = re.compile(
     rf"""(?P<name>\b[\w-]*{_WORD}[\w-]*\s*=\s*)(?:''.*?''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s&"']+)""",
     re.IGNORECASE,
 )
-_IN_ADDRESS = re.compile(r"(?P<before>\b[\w+.-]{2,}:/{1,2}[^\s/:@\"']*):[^\s\"']+@")  # one slash: as a path has it
+_IN_ADDRESS = re.compile(r"(?P<before>\b[\w+.-]{2,}:/{1,2}[^\s/:@\"']*):[^\s\"']+@")  # one slash: as in a path
 
 
 def without_passwords(text: str) -> str:
-    """Return a text with ``***`` in the place of what looks like a password, a token or a signature."""
+    """Replace what looks like a password, a token or a signature in a text by ``***``."""
     return _SETTING.sub(rf"\g<name>{HIDDEN}", without_address_passwords(text))
 
 
 def without_address_passwords(text: str) -> str:
-    """Return a text with ``***`` in the place of the password in every ``scheme://user:password@host``."""
+    """Replace the password in every ``scheme://user:password@host`` of a text by ``***``."""
     return _IN_ADDRESS.sub(rf"\g<before>:{HIDDEN}@", text)
 
 
 def same_database(one: str, other: str) -> bool:
-    """Return True if two URLs are of one database, whichever user connects; False if that is not known."""
+    """Return True if two URLs lead to the same database, whichever user connects; False if unknown."""
     places = [shown_url(url).partition("://")[2].rpartition("@")[2] for url in (one, other)]
-    _, _, database = places[0].partition("?")[0].partition("/")  # without one, it is that of the user's name
+    _, _, database = places[0].partition("?")[0].partition("/")  # by default, the database has the user's name
     return one == other or (places[0] == places[1] and bool(database))
 
 
@@ -134,9 +134,9 @@ _OF_SPARK = re.compile(r"(?P<scheme>sc|spark)://(?P<host>[^/;?]*)")
 
 
 def shown_url(url: str) -> str:
-    """Return the URL of a database as it may be shown; also one whose password has signs that end other parts.
+    """Return the URL of a database without secrets, even if its password contains separators of other parts.
 
-    Of Spark, tokens and settings are left out.
+    Tokens and settings of Spark are left out.
     """
     if url.startswith(("sc:", "spark:")):
         found = _OF_SPARK.match(url)
@@ -145,7 +145,7 @@ def shown_url(url: str) -> str:
     base, _, query = rest.partition("?")
     of_user, _, place = base.rpartition("@")
     if "@" in query:
-        return f"{scheme}://..."  # what it means is anybody's guess
+        return f"{scheme}://..."  # ambiguous
     user = of_user.partition(":")[0]
     shown = [part for part in query.split("&") if not part.lower().startswith(("password=", "sslpassword="))]
     query = "&".join(shown)

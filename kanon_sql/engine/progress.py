@@ -1,6 +1,6 @@
-"""Progress callbacks, seconds by step, and deadlines that statements and loops keep.
+"""Progress callbacks, seconds by step, and deadlines for statements and loops.
 
-A deadline stops the work once, as Ctrl-C does: what undoes the work, or finishes it, is not stopped by the same one.
+A deadline stops the work once, like Ctrl-C: it does not stop the cleanup or completion of that work.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the work has come; during a search, with what it knows so far."""
+    """The progress of the work; during a search, with its results so far."""
 
-    doing: str  # the step, in words
+    doing: str  # a description of the step
     nodes_tested: int | None = None  # of the lattice
     best: float | None = None  # the measure of the best recoding
     bound: float | None = None  # no recoding is better
@@ -31,12 +31,12 @@ class Progress:
 
 
 Listener = Callable[[Progress], None]
-"""Called with every piece of progress. Returns quickly, since the work waits."""
+"""Called with every progress event. Must return quickly: the work blocks on it."""
 
 State = TypeVar("State")
 
 Tell = Callable[[str], None]
-"""Called with the name of each step as it begins."""
+"""Called with the name of each step when it starts."""
 
 
 def silent(_: object) -> None:
@@ -44,12 +44,12 @@ def silent(_: object) -> None:
 
 
 class DeadlineReachedError(Exception):
-    """The work was stopped because its deadline passed. Caught by the search or by ``within``, never shown."""
+    """The work was stopped because its deadline passed. The search or ``within`` catches it; it is never shown."""
 
 
 @dataclass
 class _Deadline:
-    """When the work stops, on the clock of ``time.monotonic``, and whether it was stopped."""
+    """The time at which the work stops, on the clock of ``time.monotonic``, and whether it was stopped."""
 
     at: float
     reached: bool = False
@@ -60,17 +60,17 @@ _STEP: ContextVar[str] = ContextVar("kanon_step", default=OPENING)
 _DEADLINES: ContextVar[tuple[_Deadline, ...]] = ContextVar("kanon_deadlines", default=())
 
 _GRACE = 0.4  # seconds after a time limit: a release that is nearly published is published
-_TO_FINISH = 0.25  # of a time limit: further time for a release that was found, where finishing it was thought quicker
+_TO_FINISH = 0.25  # share of a time limit: extra time to finish a release, if that was expected to be faster
 
 
 def current_step() -> str:
-    """Return the name of the step that is being taken; ``OPENING`` before the first."""
+    """Return the name of the current step; ``OPENING`` before the first."""
     return _STEP.get()
 
 
 @contextmanager
 def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
-    """Add the seconds that the block takes to those of a step, however it ends."""
+    """Add the seconds of the block to those of a step, however it ends."""
     begin = time.monotonic()
     try:
         yield
@@ -80,16 +80,16 @@ def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TimedStep(Generic[State]):
-    """A step of a longer work: ``run`` puts its result into the state."""
+    """A step of longer work: ``run`` puts its result into the state."""
 
     name: str  # the key of its seconds
     run: Callable[[State], object]
-    doing: str = ""  # the words of its progress; without them it reports none
-    needed: Callable[[State], bool] | None = None  # whether it is taken; without it, always
+    doing: str = ""  # the text of its progress; without it, none is reported
+    needed: Callable[[State], bool] | None = None  # whether to take it; by default, always
 
 
 def take_steps(steps: Sequence[TimedStep[State]], state: State, seconds: dict[str, float], progress: Listener) -> None:
-    """Take steps one after the other, with their progress and their seconds."""
+    """Take steps in order; report their progress and record their seconds."""
     for step in steps:
         if step.needed is None or step.needed(state):
             if step.doing:
@@ -100,7 +100,7 @@ def take_steps(steps: Sequence[TimedStep[State]], state: State, seconds: dict[st
 
 @contextmanager
 def having(variable: ContextVar[State], value: State) -> Iterator[None]:
-    """Give a variable a value inside the block."""
+    """Set a variable to a value inside the block."""
     token = variable.set(value)
     try:
         yield
@@ -109,20 +109,20 @@ def having(variable: ContextVar[State], value: State) -> Iterator[None]:
 
 
 def in_step(step: str) -> AbstractContextManager[None]:
-    """Give a step its name: statements that are run in the block are logged with it."""
+    """Set the current step: statements run in the block are logged with it."""
     return having(_STEP, step)
 
 
 def until(at: float | None) -> AbstractContextManager[None]:
-    """Stop the statements and loops of the block, once, at a time of ``time.monotonic``; None never does."""
+    """Stop the statements and loops of the block, once, at a time of ``time.monotonic``; None means never."""
     return having(_DEADLINES, _DEADLINES.get() if at is None else (*_DEADLINES.get(), _Deadline(at)))
 
 
 @contextmanager
 def within(limit: float | None, begun: float, *, found: bool = False) -> Iterator[None]:
-    """Stop the block when a time limit in seconds is over; an inner block has the limit of the outer one.
+    """Stop the block after a time limit in seconds; an inner block has the limit of the outer one.
 
-    What is left to do with a release that was ``found`` may take a little longer.
+    Finishing a release that was ``found`` may take a little longer.
     """
     if limit is None or _DEADLINES.get():
         yield
@@ -144,14 +144,14 @@ def next_deadline() -> float | None:
 
 
 def check_deadline(step: str = "") -> None:
-    """Stop the work if a deadline has passed: once for each deadline."""
+    """Stop the work if a deadline has passed, once for each deadline."""
     at = next_deadline()
     if at is not None and time.monotonic() >= at:
         raise stopped(step)
 
 
 def stopped(step: str) -> DeadlineReachedError:
-    """Return the error of work that was stopped because the next deadline has passed, which stops nothing else."""
+    """Return the error of work stopped by the next deadline, which then stops nothing else."""
     waiting = [deadline for deadline in _DEADLINES.get() if not deadline.reached]
     min(waiting, key=lambda deadline: deadline.at).reached = True
     return DeadlineReachedError(step)
@@ -162,13 +162,13 @@ def _end_of(limit: float, begun: float, *, found: bool) -> float:
 
 
 def allow_to_finish(limit: float | None, begun: float) -> None:
-    """Extend the deadlines a little for what follows the search of a release; calling it twice extends them once."""
+    """Extend the deadlines a little for the work after the search; a second call has no effect."""
     if limit is not None:
         for deadline in _DEADLINES.get():
             deadline.at = max(deadline.at, _end_of(limit, begun, found=True))
 
 
 def lift_deadlines() -> None:
-    """Disable deadlines for the rest of the run: a verified release that takes its name is not stopped half way."""
+    """Disable deadlines for the rest of the run: renaming a verified release is not stopped half way."""
     for deadline in _DEADLINES.get():
         deadline.reached = True

@@ -1,7 +1,7 @@
-"""The time zone in which labels and texts of a TIMESTAMP WITH TIME ZONE are computed: that of the policy, else UTC.
+"""The time zone for labels and texts of a TIMESTAMP WITH TIME ZONE: the policy's, or else UTC.
 
-A value of this type is an instant. Its day, and its text, are those of a time zone: without one zone for all runs, a
-release made in Tokyo and one made in London would have other labels for the same rows.
+A value of this type is an instant. Its day and its text depend on a time zone: without one zone for all runs, releases
+made in Tokyo and in London would have different labels for the same rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _IN_FORCE: ContextVar[str] = ContextVar("kanon_time_zone", default=UTC)
 
 
 def computing_in(zone: str) -> AbstractContextManager[None]:
-    """Open each database inside with a time zone."""
+    """Use a time zone for each database that is opened inside."""
     return having(_IN_FORCE, zone)
 
 

@@ -1,9 +1,9 @@
-"""A connection to DuckDB: resource limits, the thread that its statements run on, and its errors as ours.
+"""A connection to DuckDB: resource limits, the thread that runs its statements, and translated errors.
 
-Statements run on a thread of their own while the caller watches the clock and the keyboard: DuckDB itself notices
-Ctrl-C late or not at all in some of its operators, and has no deadlines. The detour costs 0.1 ms a statement.
+Statements run on a separate thread while the caller watches deadlines and signals: in some operators DuckDB notices
+Ctrl-C late or not at all, and it has no deadlines. The detour costs 0.1 ms a statement.
 
-DuckDB's errors become one or two lines that say what, where and what to do, and quote no cell.
+DuckDB's errors become one or two lines that name the problem, the place and the fix, and quote no cell.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 MOST_THREADS = 1024
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", re.IGNORECASE)
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
-_LEAST = 10 * 1000**2  # less is never enough: DuckDB itself takes some
+_LEAST = 10 * 1000**2  # less is never enough: DuckDB itself needs some
 _MOST = 1000**5
-_FOR_A_THREAD = 125 * 1000**2  # what DuckDB's own guide gives each, at the least
+_FOR_A_THREAD = 125 * 1000**2  # the minimum for each thread in DuckDB's guide
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Resource limits of a run; DuckDB's own are four fifths of the memory and every core.
+    """Resource limits of a run; DuckDB's defaults are four fifths of the memory and every core.
 
-    The limit is that of the database. The process around it takes some 100 MB more, and a search keeps what it knows of
-    a large lattice outside of it.
+    The memory limit is for the database. The process needs some 100 MB more, and a search keeps its knowledge of a
+    large lattice outside the database.
     """
 
     memory_limit: str | None = None  # such as "300MB" or "2GiB"
-    threads: int | None = None  # under a memory limit, by default one for each 125 MB of it, up to every core
-    temp_dir: str | os.PathLike[str] | None = None  # where a private directory is made for what does not fit in memory
+    threads: int | None = None  # under a memory limit, by default one per 125 MB of it, up to every core
+    temp_dir: str | os.PathLike[str] | None = None  # parent of a private directory for spilled data
 
     def __post_init__(self) -> None:
         size = None if self.memory_limit is None else _bytes(self.memory_limit)
@@ -68,7 +68,7 @@ class Resources:
 
     @property
     def settings(self) -> dict[str, str | int]:
-        """The settings of DuckDB, but for the directory.
+        """The settings of DuckDB, except the directory.
 
         Under a memory limit, rows are read in any order, which takes less memory; a release has an order of its own.
         """
@@ -91,7 +91,7 @@ _IN_FORCE: ContextVar[Resources] = ContextVar("kanon_resources")
 
 
 def using(resources: Resources) -> AbstractContextManager[None]:
-    """Open each source inside with these resources, if it is given none."""
+    """Use these resources for each source that is opened inside without its own."""
     return having(_IN_FORCE, resources)
 
 
@@ -100,7 +100,7 @@ def in_force(given: Resources | None) -> Resources:
 
 
 def _bytes(text: str) -> float | None:
-    """Return a size in bytes; None if it is not written like one."""
+    """Parse a size in bytes; None if it is not one."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         return None
@@ -110,7 +110,7 @@ def _bytes(text: str) -> float | None:
 
 Result = TypeVar("Result")
 
-# Errors whose text DuckDB writes from names, paths and settings alone. The others may quote a cell.
+# Errors whose text contains only names, paths and settings. The texts of others may quote a cell.
 _WITHOUT_CELLS = (
     duckdb.IOException,
     duckdb.CatalogException,
@@ -125,9 +125,9 @@ _WITHOUT_CELLS = (
     duckdb.FatalException,
 )
 
-# Errors of a statement that would have run on other values.
+# Errors of statements that could have succeeded on other values.
 _OF_VALUES = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
-# What a disk says that takes no more: full, over a quota, over the size of a file.
+# Messages of a disk that is full, over a quota, or refuses a file as too large.
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _FILE = re.compile(r'file \\?"(?P<path>[^"]+?)\\?": (?P<why>[^"]+)')
 _EXTENSION = re.compile(r"require[sd]* (?:the )?extension '?(?P<name>\w+)")
@@ -137,7 +137,7 @@ _LESS_MEMORY = "Give it more memory (--memory-limit) or fewer threads (--threads
 
 
 def translated(work: Callable[[], Result], title: str, spills_to: Path | None = None) -> Result:
-    """Do the work; an error of DuckDB becomes one of ours that quotes no cell."""
+    """Run the work, and translate errors of DuckDB to kanon's, which quote no cell."""
     try:
         return work()
     except duckdb.InterruptException:
@@ -175,7 +175,7 @@ def _error_of(error: duckdb.Error, doing: str, spills_to: Path | None) -> Source
 
 
 def _place(path: Path) -> str:
-    """Return what to call the place of a file: where its private directory was, or the database whose log it is."""
+    """Return the location of a file for messages: the parent of its private directory, or its database."""
     for parent in path.parents:
         if is_private(parent.name):
             return str(parent.parent)
@@ -183,7 +183,7 @@ def _place(path: Path) -> str:
 
 
 def first_line(error: duckdb.Error) -> str:
-    """Return the first line of a message of DuckDB, without the passwords in it."""
+    """Return the first line of a DuckDB message, without passwords."""
     return without_passwords(str(error).strip().splitlines()[0])
 
 
@@ -216,26 +216,28 @@ def not_opened(path: Path, error: duckdb.Error, *, writable: bool) -> SourceErro
     return SourceError(f"{path} cannot be read ({denied}). Ask its owner, or work as a user who may.")
 
 
-_LOOKS_UP = 0.2  # seconds after which a statement is looked after at the latest
+_LOOKS_UP = 0.2  # longest wait in seconds between checks of a running statement
 
 
 class Worker:
-    """The thread on which the statements of a connection run, one after the other."""
+    """The thread that runs the statements of a connection one by one."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, spills_to: Path | None) -> None:
         self._connection = connection
         self._spills_to = spills_to
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
-        # Now, when nothing runs: the pool forgets a thread that is interrupted while it begins, and begins another.
+        # Start the thread now, while nothing runs: the pool loses a thread that is interrupted at its start, and starts
+        # another.
         self._pool.submit(lambda: None).result()
 
     def close(self) -> None:
         self._pool.shutdown(wait=False)
 
     def settle(self) -> None:
-        """Stop what still runs, if anything does: DuckDB refuses to close or to roll back a connection that is busy.
+        """Stop a running statement, if any: DuckDB does not close or roll back a busy connection.
 
-        An interrupt at a bad moment leaves it open whether the statement has begun; a task after it settles that.
+        After an interrupt at a bad moment, the statement may or may not have started; running another task settles
+        that.
         """
         try:
             after = self._pool.submit(lambda: None)
@@ -244,17 +246,17 @@ class Worker:
         self._wait_for(after)
 
     def call(self, work: Callable[[], Result], title: str, *, translate: bool = True) -> Result:
-        """Return what work comes to; it is stopped at a deadline, and at an interrupt.
+        """Return the result of work; stop it at a deadline or an interrupt.
 
-        Without ``translate``, an error is DuckDB's own, and no deadline stops the work.
+        Without ``translate``, errors stay DuckDB's own, and no deadline stops the work.
         """
         deadline = next_deadline() if translate else None
         try:
             future = self._submit(work, title) if translate else self._pool.submit(work)
             while not future.done() and (deadline is None or time.monotonic() < deadline):
-                # Not one long wait: a signal that another thread received is only seen between waits.
+                # Several short waits: a signal received by another thread is noticed only between waits.
                 wait_for([future], min(_LOOKS_UP, (deadline or math.inf) - time.monotonic()))
-        except BaseException:  # Ctrl-C; or SystemExit, which is what a handler of SIGTERM raises
+        except BaseException:  # Ctrl-C, or SystemExit, which a handler of SIGTERM raises
             self.settle()
             raise
         in_time = future.done()
@@ -269,7 +271,7 @@ class Worker:
             raise stopped(title) from None
 
     def finish(self, work: Callable[[], Any], title: str) -> None:
-        """Do work that is not stopped half way; an interrupt meanwhile is raised when it is done."""
+        """Run work to its end; a signal in the meantime is raised afterwards."""
         with uninterrupted("what was being written is there, whole"):
             self._submit(work, title).result()
 
@@ -277,14 +279,14 @@ class Worker:
         return self._pool.submit(translated, work, title, self._spills_to)
 
     def _wait_for(self, future: Future[Any]) -> None:
-        """Interrupt statements until something is done."""
+        """Interrupt statements until a future is done."""
         ending: SystemExit | None = None
         while True:
             try:
                 while wait_for([future], 0.02).not_done:
-                    with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
-                        self._connection.interrupt()  # again and again: one before the statement has begun is lost
-            except KeyboardInterrupt:  # a second Ctrl-C means the same; the connection is busy until then
+                    with suppress(duckdb.ConnectionException):  # closed, so nothing runs
+                        self._connection.interrupt()  # repeatedly: an interrupt before the statement starts is lost
+            except KeyboardInterrupt:  # a second Ctrl-C changes nothing; the connection is busy until then
                 continue
             except SystemExit as error:  # after an interrupt, a signal may end the process
                 ending = error
@@ -294,15 +296,15 @@ class Worker:
             return
 
 
-_PATIENCE, _PAUSE = 30.0, 0.05  # seconds for which others may have the database, and between two tries
+_PATIENCE, _PAUSE = 30.0, 0.05  # seconds to wait for other processes, and between two tries
 
 TAKEN_BY_DUCKDB = {"main", "memory", "system", "temp"}  # names that no attached database can have
 
 
 def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyConnection, PrivateDirectory]:
-    """Return a connection to an empty database, and the private directory that it spills to.
+    """Open an empty database; return the connection and the private directory that it spills to.
 
-    Without a directory of its own it spills beside a file, where it can.
+    Without a configured directory it spills beside a file if possible.
     """
     with uninterrupted():
         spill = spill_directory(resources.directory, beside)
@@ -316,15 +318,15 @@ def connect(resources: Resources, beside: Path | None) -> tuple[duckdb.DuckDBPyC
                     f"DuckDB cannot start with {resources.memory_limit} of memory: give more (--memory-limit)."
                 ) from None
             raise SourceError(f"DuckDB cannot start. {first_line(error)}") from None
-        # Its progress is read, but it must not draw a bar of its own on stdout, which is for data. In Jupyter without
-        # ipywidgets it can draw none, and refuses the setting itself (duckdb issue 7590).
+        # Progress is read through the API. DuckDB must not draw its own bar on stdout, which is for data. In Jupyter
+        # without ipywidgets it cannot draw one, and refuses the setting itself (duckdb issue 7590).
         with suppress(duckdb.InvalidInputException):
             connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         return connection, spill
 
 
 def waited(opened: Callable[[], Result]) -> Result:
-    """Return what ``opened`` returns, when other processes let go of the database in time."""
+    """Return the result of ``opened``; retry for a while if other processes use the database."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -337,7 +339,7 @@ def waited(opened: Callable[[], Result]) -> Result:
 
 
 def spill_directory(named: Path | None, beside: Path | None) -> PrivateDirectory:
-    """Return a private directory in the named one, beside a file, or in that of the system."""
+    """Return a private directory in the configured one, beside a file, or in the system's."""
     if named is None and beside is not None:
         with suppress(OSError):
             return PrivateDirectory(beside)
@@ -360,6 +362,6 @@ def storage_options(version: str | None, block_size: int) -> list[exp.Expr]:
 
 
 def catalog_of(file: Path) -> exp.Identifier:
-    """Return the name that a database file is attached by: what DuckDB calls it when it is opened by itself."""
+    """Return the name of a database file once attached, which is the name DuckDB gives it if opened directly."""
     name = file.name.lstrip(".").partition(".")[0] or file.name
     return sql.identifier(f"{name}_db" if name.casefold() in TAKEN_BY_DUCKDB else name)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_PARSED = 64  # statements that are kept, as DuckDB parsed them
+_PARSED = 64  # number of parsed statements to cache
 
 
 class DuckDBEngine(Closing, Engine):
@@ -57,14 +57,14 @@ class DuckDBEngine(Closing, Engine):
         spill: PrivateDirectory | None = None,
         file: Path | None = None,
     ) -> None:
-        """Wrap a connection; one that is ``owned`` is closed with the engine, and the directory to spill to removed."""
+        """Wrap a connection; if it is ``owned``, closing the engine closes it and removes its spill directory."""
         self.connection = connection
         self.statements = []
         self.is_shared = not owned
         self._owned = owned
         self._temporary = []
         self._attached: dict[Path, str] = {}
-        self._parsed_before: dict[int, tuple[exp.Expr, duckdb.Statement]] = {}  # what is run often, by identity
+        self._parsed_before: dict[int, tuple[exp.Expr, duckdb.Statement]] = {}  # frequent statements, by identity
         self._watched: list[tuple[Callable[[], Stamps], Stamps]] = []
         self._chooses_threads = False
         self._spill = spill
@@ -76,15 +76,15 @@ class DuckDBEngine(Closing, Engine):
 
     @classmethod
     def in_memory(cls, resources: Resources | None = None) -> Self:
-        """Return an engine on an empty database; what does not fit in memory spills to a private directory."""
+        """Return an engine on an empty database; data that does not fit in memory spills to a private directory."""
         return cls._opened(in_force(resources), None)
 
     @classmethod
     def from_file(cls, path: Path, *, writable: bool, resources: Resources | None = None) -> DuckDBEngine:
-        """Return an engine on a database file, which becomes the current database of an empty one.
+        """Return an engine on a database file, attached to an empty database as the current one.
 
-        Temporary tables belong to the empty one, so that they outlive ``make_writable``. What does not fit in memory
-        spills to a private directory beside the file, if no other was named and one can be made there.
+        Temporary tables belong to the empty database, so that they outlive ``make_writable``. Data that does not fit in
+        memory spills to a private directory beside the file, if none was configured and one can be made there.
         """
         with closed_on_error(cls._opened(in_force(resources), path)) as engine:
             engine.reopen(writable=writable)
@@ -92,7 +92,7 @@ class DuckDBEngine(Closing, Engine):
         return engine
 
     def require_builtin_functions(self, name: str) -> None:
-        """Raise if macros would be called in place of the functions and operators that statements mean."""
+        """Raise if macros hide functions or operators that statements use."""
         own = {macro for (macro,) in self.rows(sql.statement("catalog/own_functions"), "macros of the database")}
         if not own:
             return
@@ -109,14 +109,14 @@ class DuckDBEngine(Closing, Engine):
             )
 
     def use_time_zone(self, zone: str) -> None:
-        """Compute labels and texts in a time zone from now on; for a connection of our own."""
+        """Set the time zone of labels and texts; for kanon's own connections."""
         self.time_zone = zone
         if zone != UTC:
             self.time_zone, *_ = self._known_time_zone()
         self.run_unlogged(sql.set_time_zone(self.time_zone))
 
     def _known_time_zone(self) -> tuple[str, str, bool]:
-        """Return the wanted time zone as DuckDB writes its name, that of the session, and whether both are one."""
+        """Return DuckDB's name of the wanted time zone, the time zone of the session, and whether they are the same."""
         text = render(sql.statement("catalog/time_zone", values={"zone": self.time_zone}), self.dialect)
         found = self._worker.call(lambda: self.connection.execute(text).fetchall(), "the time zone")
         if not found:
@@ -128,7 +128,7 @@ class DuckDBEngine(Closing, Engine):
         return zone
 
     def require_time_zone(self, columns: Sequence[Column], table: str) -> None:
-        """Raise if a table has columns of a time zone, and its connection, which is not ours, has another one set."""
+        """Raise if a table has columns with a time zone, and the user's connection has another time zone set."""
         zoned = [column.name for column in columns if column.is_zoned]
         if not zoned or self._zone_settled:
             return
@@ -156,20 +156,20 @@ class DuckDBEngine(Closing, Engine):
         return opened
 
     def work_alone(self, *, alone: bool) -> None:
-        """Work with one thread from now on, or with all, unless threads were given: few rows need one."""
+        """Use one thread, enough for few rows, or all threads; no effect if the number of threads was configured."""
         if self._chooses_threads:
             self.connection.execute("SET threads = 1" if alone else "RESET threads")
 
     def make_writable(self) -> bool:
-        """Open the file again for writing, once other processes closed it; return True if one changed it meanwhile.
+        """Reopen the file for writing once other processes have closed it; return True if one changed it.
 
-        Temporary tables stay. While this process waits, it has closed the file too: two processes that wait for each
-        other do not wait forever.
+        Temporary tables stay. This process also closes the file while it waits, so that two waiting processes do not
+        block each other forever.
         """
         if self._file is None or self.is_writable:
             return False
         path, name = self._file
-        before = stamps_of_database(path)  # no other process writes: it is open for reading
+        before = stamps_of_database(path)  # no other process writes: the file is open for reading
         self._close_file(name)
         between: Stamps = ()
 
@@ -183,11 +183,11 @@ class DuckDBEngine(Closing, Engine):
         except SourceError:
             waited(lambda: self.reopen(writable=False))
             raise
-        # What opening it writes itself, where there is a log of changes, is not looked at.
+        # Ignore changes made by opening the file itself, if there is a write-ahead log.
         return before != between or (len(before) == 1 and before != stamps_of_database(path))
 
     def attach(self, path: Path) -> str:
-        """Attach another database file for reading, once; return its name."""
+        """Attach another database file read-only, once; return its name."""
         file = path.resolve()
         if file in self._attached:  # DuckDB does not attach a file twice
             return self._attached[file]
@@ -198,9 +198,10 @@ class DuckDBEngine(Closing, Engine):
         return name
 
     def attach_new(self, path: Path, *, like_this: bool = False) -> str:
-        """Attach a new database file for writing; return the name that it has until ``detach``.
+        """Attach a new database file for writing; return its name until ``detach``.
 
-        With ``like_this`` it is written as the file of the current database is, so that the same programs read it.
+        With ``like_this`` it gets the storage format of the current database's file, so that the same programs can read
+        it.
         """
         self.require_no_transaction("publish", owned_too=False)
         name = self.unused_database("kanon_new")
@@ -212,17 +213,17 @@ class DuckDBEngine(Closing, Engine):
         return name
 
     def detach(self, name: str) -> None:
-        """Detach a database that ``attach_new`` made, all of it written to its file."""
+        """Detach a database of ``attach_new`` after writing all of it to its file."""
         self.run_unlogged(exp.Command(this="CHECKPOINT", expression=sql.identifier(name)), "write")
         self.run_unlogged(exp.Detach(this=sql.identifier(name)))
 
     def abandon(self, name: str) -> None:
-        """Detach a database that ``attach_new`` made and that is not wanted, if it is still attached."""
+        """Detach a database of ``attach_new`` that is no longer wanted, if it is still attached."""
         with suppress(duckdb.Error):
             self.run_unlogged(exp.Detach(this=sql.identifier(name)))
 
     def leave_file(self) -> None:
-        """Detach the file, under whose name another one lies now; temporary tables stay."""
+        """Detach the file, which was replaced by another under its name; temporary tables stay."""
         if self._file is not None:
             self._close_file(self._file[1])
             self._file = None
@@ -257,7 +258,7 @@ class DuckDBEngine(Closing, Engine):
             raise UsageError(f"The connection has a transaction open; commit it or roll it back, then {then}.")
 
     def unused_database(self, wanted: str) -> str:
-        """Return the name that a database can be attached by."""
+        """Return a name under which a database can be attached."""
         return unused_name(wanted, [name for (name,) in self.rows(sql.statement("catalog/databases"), "names in use")])
 
     def log(self, logged: Logged) -> None:
@@ -266,7 +267,7 @@ class DuckDBEngine(Closing, Engine):
             self.listener(logged)
 
     def run_unlogged(self, statement: exp.Expr, title: str = "") -> None:
-        """Run a statement about this connection, which no script shows; without a title, an error is DuckDB's own."""
+        """Run a statement about this connection that no script shows; without a title, errors stay DuckDB's own."""
         text = render(statement, self.dialect)
         self._worker.call(lambda: self.connection.execute(text), title, translate=bool(title))
 
@@ -287,7 +288,7 @@ class DuckDBEngine(Closing, Engine):
         self.rows(create, title, {names[name]: list(column) for name, column in columns.items()})
 
     def fetched(self, table: exp.Table, fetch: Callable[[duckdb.DuckDBPyRelation], Result]) -> Result:
-        """Return what ``fetch`` makes of a table as a relation of DuckDB's own."""
+        """Return the result of ``fetch`` on a table, given as a DuckDB relation."""
         relation = self.connection.sql(render(exp.select("*").from_(table), self.dialect))
         try:
             return fetch(relation)
@@ -299,7 +300,7 @@ class DuckDBEngine(Closing, Engine):
 
     def share_done(self) -> float | None:
         percent = -1.0
-        with suppress(duckdb.ConnectionException):  # closed, so that nothing runs
+        with suppress(duckdb.ConnectionException):  # closed, so nothing runs
             percent = self.connection.query_progress()
         return percent / 100 if percent >= 0 else None
 
@@ -313,7 +314,7 @@ class DuckDBEngine(Closing, Engine):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        # Checked first: a failed BEGIN would abort the transaction that is open.
+        # Checked first: a failed BEGIN would abort the open transaction.
         self.require_no_transaction("publish")
         self.connection.begin()
         try:
@@ -327,16 +328,17 @@ class DuckDBEngine(Closing, Engine):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        # No other process changes a file that was opened here; a transaction of its owner is a snapshot already.
+        # No other process changes a file that was opened here; a transaction of the connection's owner is already a
+        # snapshot.
         with nullcontext() if self._owned or self.in_transaction() else self.transaction():
             yield
 
     def watch(self, files: Callable[[], Iterable[Path]]) -> None:
-        """Watch files that are read where they lie, each time that they are needed."""
+        """Watch files that are read in place each time they are needed."""
         self._watched.append((lambda: stamps_of(files()), stamps_of(files())))
 
     def watch_elsewhere(self, query: exp.Expr) -> None:
-        """Watch files on another machine, whose rows others may change, by what a query tells of them, if anything."""
+        """Watch files on another machine, which others may change, by the result of a query about them."""
 
         def stamps() -> Stamps:
             with suppress(SourceError):
@@ -353,26 +355,29 @@ class DuckDBEngine(Closing, Engine):
         first, second = (self.row(sql.statement("catalog/transaction"), "is a transaction open?") for _ in range(2))
         return bool(first == second)
 
-    # What a database keeps. Where the engine is the workbench of a warehouse, that is there: see ``Workbench``.
+    # Named objects of a database. The workbench of a warehouse looks them up there: see ``Workbench``.
 
-    newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, where it was read again by ``alone``
+    newest_entries: list[tuple[Any, ...]] | None = None  # of the ledger, as read again by ``alone``
 
     def current_schema(self) -> str:
         query = exp.select(exp.Anonymous(this="current_schema"))
         return str(self.row(query, "the schema we are in")[0])
 
     def kind_of(self, relation: exp.Table) -> str | None:
-        """Return TABLE or VIEW (or, in a warehouse, MATERIALIZED VIEW); None if there is nothing of that name."""
+        """Return TABLE or VIEW (or, in a warehouse, MATERIALIZED VIEW); None if the name does not exist."""
         values = {"name": relation.name, "schema": relation.db or None}
         kinds = self.rows(sql.statement("catalog/kind_of_relation", values=values), "is the name taken?")
         return kinds[0][0] if kinds else None
 
     def definition_of(self, relation: exp.Table, title: str) -> str | None:
-        """Return the text of a view; None for what is none."""
+        """Return the text of a view; None for other objects."""
         return next((text for (text,) in self._definition(relation, title)), None)
 
     def fingerprinted_definition(self, view: exp.Table) -> str:
-        """Return the text whose hash the ledger keeps of a view: its form stays, for the entries that there are."""
+        """Return the text of a view that the ledger hashes.
+
+        Its format must not change, or existing entries become invalid.
+        """
         return repr(self._definition(view, "definition of the view"))
 
     def _definition(self, view: exp.Table, title: str) -> list[tuple[Any, ...]]:
@@ -380,15 +385,15 @@ class DuckDBEngine(Closing, Engine):
         return self.rows(sql.statement("catalog/definition_of_view", values=values), title)
 
     def computed(self, relation: exp.Table) -> set[str]:
-        """Return the columns that are computed: all of a view, and generated ones."""
+        """Return the computed columns: all of a view, and generated ones."""
         values = {"name": relation.name, "schema": relation.db or None, "catalog": relation.catalog or None}
         return {name for (name,) in self.rows(sql.statement("catalog/computed", values=values), "computed columns")}
 
     def relations_behind(self, relation: exp.Table) -> list[exp.Table] | None:
-        """Return a relation and, if it is a view, all that it reads from, at any depth; None if that cannot be known.
+        """Return a relation and all relations that it reads as a view, at any depth; None if they cannot be determined.
 
-        It is not known of a definition that sqlglot does not read, or that calls a macro or a function of names. A bare
-        name is of the schema of its view, or of the current one.
+        They cannot if sqlglot fails to parse a definition, or it calls a macro or a function that takes names. A bare
+        name belongs to the schema of its view, or to the current one.
         """
         found, waiting, unseen = [relation], [relation], list[str]()
         while waiting:
@@ -412,16 +417,16 @@ class DuckDBEngine(Closing, Engine):
         return found
 
     def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[None]:  # noqa: ARG002 - of a workbench
-        """Keep other runs from a table of kanon's own; a file that is open for writing is open here alone."""
+        """Lock one of kanon's own tables against other runs; a file that is open for writing is not open elsewhere."""
         return nullcontext()
 
     @property
     def keepers(self) -> list[DuckDBEngine | Warehouse]:
-        """Where tables of kanon's own are kept: what is written to one is written to all."""
+        """Return the databases that keep kanon's own tables: each gets every write."""
         return [self]
 
     def keeping(self) -> AbstractContextManager[None]:
-        """Return a transaction of all keepers."""
+        """Return a transaction over all keepers."""
         return self.transaction()
 
     def carried(
@@ -431,9 +436,9 @@ class DuckDBEngine(Closing, Engine):
         typed: Mapping[str, exp.Expr],  # noqa: ARG002 - of a workbench
         title: str,  # noqa: ARG002 - of a workbench
     ) -> exp.Query:
-        """Return a query with the rows of one that is run here for the database that has the source.
+        """Run a query here and return a query of its rows for the database of the source.
 
-        In another database, columns have the types of the expressions ``typed`` over the table, called ``source``.
+        In another database, columns have the types of the expressions ``typed`` over the table ``source``.
         """
         return query
 
@@ -445,7 +450,7 @@ class DuckDBEngine(Closing, Engine):
         chosen: exp.Expr,
         title: str,
     ) -> None:
-        """Make those rows of a table, called ``source``, that meet a condition a temporary table of this engine."""
+        """Copy the rows of a table (``source``) that meet a condition to a temporary table of this engine."""
         query = exp.select("*").from_(sql.aliased(source, "source")).where(chosen)
         self.run(sql.create_table(table, query, temporary=True), title)
 
@@ -478,7 +483,7 @@ class DuckDBEngine(Closing, Engine):
                 self._spill.remove()
 
     def _parsed(self, statement: exp.Expr) -> duckdb.Statement:
-        """Return a statement that is run hundreds of times, often with other values for placeholders, as DuckDB's."""
+        """Return a statement parsed by DuckDB; for statements that run hundreds of times with different values."""
         if id(statement) not in self._parsed_before:
             if len(self._parsed_before) >= _PARSED:
                 self._parsed_before.clear()

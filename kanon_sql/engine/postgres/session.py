@@ -1,6 +1,6 @@
-"""A session of PostgreSQL: its settings, its types as DuckDB has them, its errors as ours, and rows that come by COPY.
+"""A PostgreSQL session: its settings, its types as DuckDB types, translated errors, and rows fetched by COPY.
 
-Errors become one or two lines that say what, where and what to do, and quote no cell.
+Errors become one or two lines that name the problem, the place and the fix, and quote no cell.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     import psycopg
 
-# Classes of SQLSTATE whose messages are made from names and settings alone; the others may quote a cell.
+# Classes of SQLSTATE whose messages contain only names and settings; others may quote a cell.
 _WITHOUT_CELLS = {"08", "25", "28", "2B", "3D", "3F", "40", "42", "55", "57"}
 _NO_ROOM, _OF_VALUES = "53", "22"
 
 
 @contextmanager
 def postgres_errors(title: str, deadline: float | None = None) -> Iterator[None]:
-    """Make errors of psycopg inside ours; a statement with a deadline was stopped because that passed."""
+    """Translate psycopg errors to kanon's; a cancelled statement with a deadline was stopped by it."""
     import psycopg
 
     try:
@@ -70,23 +70,23 @@ SESSION = {
     "application_name": "kanon-sql",
     "jit": "off",
 }
-"""How values are written to us, whatever the settings of the server or of the user; JIT costs more than it gives."""
+"""Output formats, independent of the settings of the server or the user; JIT costs more than it saves."""
 _WORK_MEMORY = "128MB"
-"""What a step of a statement of ours may use at least before it goes to disk; the default of servers is 4 MB."""
+"""Minimum memory of a step of a statement before it spills to disk; the default of servers is 4 MB."""
 _GATHERING = 0.01
-"""What the planner may think at most that a row costs on its way from a worker; the default of servers is 0.1.
+"""Largest planner cost of moving a row from a worker; the default of servers is 0.1.
 
-It takes a tenth of all rows for the number of groups where there are several columns, finds that so many are not worth
-the workers, and counts alone: 5,000,000 rows in 3.3 s that two workers help to count in 2.0 s.
+For several columns, the planner assumes a tenth of all rows as the number of groups. With the default cost, so many
+are not worth the workers, and it counts alone: 5,000,000 rows in 3.3 s instead of 2.0 s with two workers.
 """
 
 
 def current_schema(connection: psycopg.Connection[Any]) -> tuple[str, str]:
-    """Return where a bare name is looked up and made, and the search path for that.
+    """Return the schema where bare names are looked up and created, and the matching search path.
 
-    Never in the schema that is kept for kanon's own tables: it would be for a user of that name, whose own schema
-    PostgreSQL looks into first. And in that of temporary tables last: those of the session hide no table. The schema
-    of the system is not named, and so comes first: of two functions for the same types, its own is called.
+    It is never the schema of kanon's own tables: a user of that name would have it, and PostgreSQL looks into the
+    user's own schema first. Temporary tables come last, so that those of the session hide no table. The system schema
+    is not named, and so comes first: of two functions for the same types, the system's is called.
     """
     ((found,),) = tuples(connection, "SELECT pg_catalog.current_schemas(false)")
     schemas = [str(name) for name in found if name not in {"kanon", "pg_catalog"}] or ["public"]
@@ -100,17 +100,17 @@ def setting(connection: psycopg.Connection[Any], name: str) -> str:
 
 
 def tuples(connection: psycopg.Connection[Any], text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """Return the rows of a query as tuples, whatever its owner wants a connection to make of rows."""
+    """Return the rows of a query as tuples, whatever row factory the connection has."""
     from psycopg.rows import tuple_row
 
     with connection.cursor(row_factory=tuple_row) as cursor:
-        # Without values nothing in the text is a placeholder: a per cent sign is one.
+        # Without values the text has no placeholders: a per cent sign stands for itself.
         cursor.execute(text, values or None)
         return [] if cursor.description is None else cursor.fetchall()
 
 
 def spend_more(connection: psycopg.Connection[Any]) -> None:
-    """Let the statements of this transaction have more memory, and workers that help them."""
+    """Allow more memory and parallel workers for the statements of this transaction."""
     connection.execute(
         "SELECT set_config('work_mem', %s, true) WHERE pg_size_bytes(current_setting('work_mem')) < pg_size_bytes(%s)",
         (_WORK_MEMORY, _WORK_MEMORY),
@@ -145,31 +145,31 @@ _MOST_DIGITS = 38
 
 
 def from_postgres_type(name: str, category: str, modifier: int, deterministic: bool) -> str:
-    """Return the type that DuckDB has for a column; PostgreSQL's name in capitals if it has none.
+    """Return DuckDB's type for a column; PostgreSQL's name in capitals if there is none.
 
-    A domain goes by the name of its type. The ``modifier`` of NUMERIC has its digits and scale; a ``deterministic``
-    collation is one under which equal texts are written alike.
+    A domain has the name of its base type. The ``modifier`` of NUMERIC contains its digits and scale; a collation is
+    ``deterministic`` if equal texts under it are written the same.
     """
     if not deterministic:
         return f"{name.upper()} WITH A NONDETERMINISTIC COLLATION"
     if category == "E":
         return "ENUM"
-    if name == "json":  # a text that PostgreSQL compares with no other one
+    if name == "json":  # a text that PostgreSQL cannot compare
         return "JSON AS IT IS WRITTEN"
     if name == "numeric" and modifier >= _HEADER:
         digits = (modifier - _HEADER) >> _SCALE_BITS
         scale = (modifier - _HEADER) & _SCALE
-        if digits <= _MOST_DIGITS and scale <= digits:  # PostgreSQL 15 has negative scales too
+        if digits <= _MOST_DIGITS and scale <= digits:  # PostgreSQL 15 also has negative scales
             return f"DECIMAL({digits},{scale})"
     return _TYPES.get(name, name.upper())
 
 
 BATCH = 64 * 1024 * 1024
-"""Bytes after which a file is full."""
+"""Size in bytes at which a file is full."""
 
 
 def batches(messages: Iterable[bytes | bytearray | memoryview], parent: Path) -> Iterator[Path]:
-    """Yield files of the messages of COPY TO STDOUT, which have whole rows each; without rows, one empty file."""
+    """Yield files of COPY TO STDOUT messages, which contain whole rows; without rows, one empty file."""
     with private_directory(parent) as private:
         rows = iter(messages)
         path, size = private.path / "rows.csv", BATCH

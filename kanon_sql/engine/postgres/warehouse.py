@@ -39,21 +39,21 @@ if TYPE_CHECKING:
     from kanon_sql.engine.warehouse.warehouse import Receiver, RelationKind
 
 _LONGEST = 63
-"""Bytes after which PostgreSQL cuts names."""
+"""Bytes to which PostgreSQL truncates names."""
 _SENT = "kanon_sent"
-"""What the names of tables begin with that are sent there for a while."""
+"""Prefix of the names of tables that are sent temporarily."""
 _FEW = 1000
-"""How many rows a table may have that is not analyzed: hierarchies, of which the planner then expects ten pages.
+"""Most rows of a table that is not analyzed, such as a hierarchy; the planner then assumes ten pages.
 
-Where NULL is a value, what it learned of few labels would make it expect that few rows have any of them.
+With NULL as a value, statistics of few labels would make it expect that few rows have any of them.
 """
 
 
 class PostgresWarehouse(Warehouse):
     """A PostgreSQL database.
 
-    All statements of a run are in one transaction with one snapshot (REPEATABLE READ): what is published is made from
-    the rows that were searched, whatever others write meanwhile.
+    All statements of a run are in one transaction with one snapshot (REPEATABLE READ): the release is made from the
+    rows that were searched, even if others write in the meantime.
     """
 
     dialect = "postgres"
@@ -61,7 +61,7 @@ class PostgresWarehouse(Warehouse):
     temporary_schema = "pg_temp"
 
     def __init__(self, connection: psycopg.Connection[Any], place: str, *, url: str | None = None) -> None:
-        """Work on a connection in autocommit mode; one that has a URL was opened here, and is closed with this."""
+        """Use a connection in autocommit mode; if it has a URL, it was opened here and is closed with the warehouse."""
         self.connection = connection
         self.place = place
         self._url, self.given = url, (connection, url)
@@ -75,11 +75,11 @@ class PostgresWarehouse(Warehouse):
             self._set(SESSION)
             self.schema, path = current_schema(connection)
             self._set({"search_path": path})
-        self._shadowing: list[str] | None = None  # functions that may be called in place of those of PostgreSQL
+        self._shadowing: list[str] | None = None  # functions that may be called instead of PostgreSQL's
 
     @classmethod
     def connect(cls, url: str) -> PostgresWarehouse:
-        """Connect to ``postgresql://user@host/database``; PG* variables say what it does not."""
+        """Connect to ``postgresql://user@host/database``; PG* variables fill in missing parts."""
         try:
             import psycopg
         except ImportError:
@@ -89,7 +89,7 @@ class PostgresWarehouse(Warehouse):
         place = shown_url(url)
         try:
             connection = psycopg.connect(url, autocommit=True)
-        except psycopg.ProgrammingError:  # its text quotes the part that it could not read: of a password, perhaps
+        except psycopg.ProgrammingError:  # its text quotes the part that it could not parse, perhaps of a password
             raise SourceError(
                 f"{place} is no URL of PostgreSQL: postgresql://user@host:port/database, with special signs in a "
                 "password written as %40 and the like; or leave the password to PGPASSWORD or ~/.pgpass."
@@ -129,7 +129,7 @@ class PostgresWarehouse(Warehouse):
         return of_view or {name for (name,) in self._ask("postgres/generated", "generated columns", relation)}
 
     def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int]:
-        """As the last ANALYZE estimated it."""
+        """Return the estimates of the last ANALYZE."""
         return dict(self._ask("postgres/values", "how many values columns have", relation))
 
     def _ask(self, name: str, title: str, relation: exp.Expr | None = None) -> list[tuple[Any, ...]]:
@@ -143,11 +143,11 @@ class PostgresWarehouse(Warehouse):
     # Statements
 
     def run(self, statement: exp.Expr, title: str = "") -> None:
-        """Run a statement; what is there already is not made."""
+        """Run a statement; do not create what exists."""
         if isinstance(statement, exp.Create) and statement.kind == "SCHEMA":
             _require_short(statement.this.db)
         if isinstance(statement, exp.Create) and statement.args.get("exists") and self._has(statement):
-            return  # without the right to make it, CREATE IF NOT EXISTS is refused even where it is there
+            return  # without the right to create it, CREATE IF NOT EXISTS fails even if it exists
         self.rows(statement, title)
 
     def rows(self, statement: exp.Expr, title: str = "", parameters: Values | None = None) -> list[tuple[Any, ...]]:
@@ -163,18 +163,18 @@ class PostgresWarehouse(Warehouse):
         with self._step(query, title) as texts, self.connection.cursor() as cursor:
             copy = composed.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(composed.SQL(texts[-1]))
             with cursor.copy(copy) as messages:
-                columns = dict.fromkeys(places(types), "VARCHAR")  # NULL is nothing, a text without characters is ""
+                columns = dict.fromkeys(places(types), "VARCHAR")  # NULL is empty, an empty text is ""
                 for number, file in enumerate(batches(messages, into.spills_to)):
                     rows = text_reader(file, columns, csv=True, header=False)
                     into.take(table, types, rows, written=True, more=number > 0)
 
     def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
-        """Make rows a table until the end of the transaction (see ``Warehouse.upload``).
+        """Create a table from rows until the end of the transaction (see ``Warehouse.upload``).
 
-        Parallel workers do not read temporary tables. While a release is made, it is a plain one that is not logged, is
-        not seen by others, and is gone before the transaction ends; if this user may make one. Its name there is one
-        that is not taken: a table of the user's may be called as ours, and another run that makes one of the same name
-        would wait for this one to end.
+        Parallel workers cannot read temporary tables. So during a release it is a plain unlogged table if this user may
+        create one; others do not see it, and it is dropped before the transaction ends. Its name in the database is an
+        unused one: the user may have a table of the same name, and another run that creates it would block until this
+        one ends.
         """
         from psycopg import sql as composed
 
@@ -214,7 +214,7 @@ class PostgresWarehouse(Warehouse):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make the statements inside take effect together, or not at all; they see the rows that were searched."""
+        """Make the statements inside take effect together or not at all; they see the rows that were searched."""
         self._begin()
         self._publishing = True
         try:
@@ -224,7 +224,7 @@ class PostgresWarehouse(Warehouse):
             raise
         finally:
             self._publishing = False
-        for table in self._uploaded:  # a connection of its owner lives on
+        for table in self._uploaded:  # the owner's connection stays open
             self.drop(table, "TABLE")
         with postgres_errors("commit"):
             self.connection.execute("COMMIT")
@@ -233,10 +233,10 @@ class PostgresWarehouse(Warehouse):
 
     @contextmanager
     def alone(self, table: exp.Table, query: exp.Query) -> Iterator[list[tuple[Any, ...]]]:
-        """Hold a lock until the end, and yield what is committed then, by a connection of its own.
+        """Hold a lock until the end, and yield the rows committed by then, read on a separate connection.
 
-        The snapshot of this one is as old as the search, and a lock that its transaction held would be gone before
-        others see what it wrote.
+        The snapshot of this connection is as old as the search, and its transaction would release a lock before others
+        see its writes.
         """
         import psycopg
 
@@ -253,21 +253,21 @@ class PostgresWarehouse(Warehouse):
             yield rows
 
     def forget(self) -> None:
-        """Roll the transaction back, which has all of it."""
+        """Roll the transaction back, which undoes everything."""
         if self._begun:
             self._end("ROLLBACK")
         self._uploaded.clear()
         self._sent.clear()
 
     def close(self) -> None:
-        """Close the connection; one of another owner gets its settings back."""
+        """Close the connection; restore the settings of one with another owner."""
         if self._url is not None:
             self.connection.close()
             return
         self.forget()
         if not self.connection.closed:
             with postgres_errors("the settings of the session"):
-                for table in reversed(self._temporary):  # a transaction that published kept those of a search
+                for table in reversed(self._temporary):  # a transaction that published keeps the tables of a search
                     self.connection.execute(render(sql.drop(table), self.dialect))
                 self._set(self._before)
 
@@ -284,7 +284,7 @@ class PostgresWarehouse(Warehouse):
 
     @contextmanager
     def _step(self, statement: exp.Expr, title: str) -> Iterator[list[str]]:
-        """Yield the texts of a statement that is run inside; if it fails, the transaction goes on without it."""
+        """Yield the texts of a statement to run inside; if it fails, the transaction continues without it."""
         import psycopg
 
         check_deadline(title)
@@ -303,7 +303,7 @@ class PostgresWarehouse(Warehouse):
             try:
                 yield texts
             except psycopg.Error:
-                with suppress(psycopg.Error):  # the error that counts is that of the statement
+                with suppress(psycopg.Error):  # report the error of the statement, not this one
                     self.connection.execute("ROLLBACK TO SAVEPOINT kanon_step")
                 raise
             if deadline is not None:
@@ -311,7 +311,7 @@ class PostgresWarehouse(Warehouse):
             self.connection.execute("RELEASE SAVEPOINT kanon_step")
 
     def _require_builtin_functions(self, texts: Sequence[str]) -> None:
-        """Raise if a function or an operator of a user would be called in place of one of PostgreSQL's."""
+        """Raise if a user's function or operator would be called instead of PostgreSQL's."""
         if self._shadowing is None:
             query = sql.statement("postgres/shadowing")
             query.meta[NATIVE] = self.dialect
@@ -329,13 +329,13 @@ class PostgresWarehouse(Warehouse):
     def _end(self, how: str) -> None:
         import psycopg
 
-        with suppress(psycopg.Error):  # gone, and its transaction with it
+        with suppress(psycopg.Error):  # gone, with its transaction
             self.connection.execute(how)
         self._begun = False
 
 
 def _require_short(name: str) -> None:
-    """Raise if PostgreSQL would cut a name, which it does silently."""
+    """Raise if PostgreSQL would truncate a name, which it does silently."""
     if len(name.encode()) > _LONGEST:
         raise UsageError(f"{name!r} is too long: names in PostgreSQL have {_LONGEST} bytes at most. Give another name.")
 

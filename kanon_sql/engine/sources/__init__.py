@@ -1,1 +1,1 @@
-"""Opens whatever can be anonymized: database files, data files, frames, addresses."""
+"""Open anything that can be anonymized: database files, data files, data frames, addresses."""

@@ -1,6 +1,6 @@
-"""Addresses: databases of SQLite, files on other machines, and warehouses.
+"""Addresses: SQLite databases, files on other machines, and warehouses.
 
-Every password and every setting of an address is a secret: no message, log, script or policy file has one.
+Every password and every setting of an address is a secret: no message, log, script or policy file contains one.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 SQLITE_HEAD = b"SQLite format 3\x00"
 _SQLITE = "sqlite:"
-# By scheme, the extension of DuckDB that reads files there.
+# By scheme, the DuckDB extension that reads files there.
 _OBJECTS = {
     **dict.fromkeys(("http", "https", "gs", "gcs", "r2", "s3", "s3a", "s3n", "hf"), "httpfs"),
     **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
 }
 _DATABASES = {".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"}
-_ONE_BY_ONE = {"http", "https"}  # which cannot list files
-_PASSWORD = re.compile(r"(:/{0,2}[^/:@]*):.*@", re.DOTALL)  # up to the last @: it may have any sign, unescaped
+_ONE_BY_ONE = {"http", "https"}  # cannot list files
+_PASSWORD = re.compile(r"(:/{0,2}[^/:@]*):.*@", re.DOTALL)  # up to the last @: it may contain any character, unescaped
 _NAME = r"[?&;#]\s*[^\s/?&;#=]+\s*="  # of a setting; not the ? of a pattern
 _SETTING = re.compile(rf"({_NAME})(?:(?!{_NAME}).)*", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class DatabaseAddress:
-    """A database of SQLite, which is only read."""
+    """An SQLite database, opened read-only."""
 
     given: str
     shown: str
@@ -44,7 +44,7 @@ class DatabaseAddress:
 
 @dataclass(frozen=True)
 class ObjectAddress:
-    """Data files on another machine; ``*`` may stand for several, but not on the web. An address has no secrets."""
+    """Data files on another machine; ``*`` matches several, but not on the web. The address contains no secrets."""
 
     shown: str
     path: PurePosixPath
@@ -55,9 +55,9 @@ Address = DatabaseAddress | ObjectAddress
 
 
 def place_of(source: Any) -> Address | Path | None:  # noqa: ANN401 - accepts anything
-    """Return the address or the path that a source is; None for a warehouse, and for what is no text.
+    """Return the address or the path of a source; None for a warehouse and for anything but text.
 
-    No file is opened: when any descriptor of a file is closed, POSIX drops all locks of the process on it.
+    Opens no file: if a process closes any descriptor of a file, POSIX drops all its locks on that file.
     """
     if not isinstance(source, str | os.PathLike) or is_warehouse(source):
         return None
@@ -87,7 +87,7 @@ def _scheme(text: str) -> str:
 
 
 def head_of(path: Path) -> bytes:
-    """Return the first bytes of a file, by which databases are told apart; none if it cannot be read."""
+    """Return the first bytes of a file, which identify databases; empty if it cannot be read."""
     if not path.is_file():
         return b""
     try:
@@ -102,46 +102,46 @@ def without_secrets(source: str) -> str:
     if path_in(source) is not None:
         return source
     scheme, _, rest = source.partition("://")
-    if "@" in rest.partition("?")[2]:  # the one or the other may go up to there
+    if "@" in rest.partition("?")[2]:  # either may extend up to there
         return f"{scheme}://{HIDDEN}"
     return _SETTING.sub(rf"\1{HIDDEN}", _PASSWORD.sub(r"\1@", source))
 
 
 def shown_source(source: str) -> str:
-    """Return a source as messages have it: without secrets, and stdin as ``-``."""
+    """Return a source for messages: without secrets, and stdin as ``-``."""
     return "-" if is_in_private_directory(source) else without_secrets(source)
 
 
 def _split(source: str) -> tuple[str, str | None]:
-    """Return what is before the path in a source, and the path; None for an address on another machine."""
+    """Return the part before the path of a source, and the path; None for an address on another machine."""
     if source.startswith(_SQLITE):
-        return _SQLITE, source.removeprefix(_SQLITE).removeprefix("///")  # as SQLAlchemy writes it
+        return _SQLITE, source.removeprefix(_SQLITE).removeprefix("///")  # in SQLAlchemy's form
     return "", None if "://" in source or is_warehouse(source) else source
 
 
 def path_in(source: str) -> str | None:
-    """Return the path in a source, whether or not something is there; None for an address on another machine."""
+    """Return the path in a source, even if nothing exists there; None for an address on another machine."""
     return _split(source)[1]
 
 
 def resolved(source: str, directory: Path) -> str:
-    """Return a source that is written as seen from a directory, as seen from here; addresses stay as they are."""
+    """Resolve a source relative to a directory; addresses stay unchanged."""
     prefix, path = _split(source)
     if path is None:
         return source
-    # If nothing has that name it may be a pattern; the name of the directory is none.
+    # If nothing has that name it may be a pattern; the directory's own name is not one.
     above = directory if (directory / path).exists() else Path(glob.escape(str(directory)))
     return f"{prefix}{above / path}"
 
 
 def seen_from(directory: Path, source: str) -> str:
-    """Return a source as it is written in a directory: the opposite of ``resolved``."""
+    """Return a source relative to a directory: the inverse of ``resolved``."""
     prefix, path = _split(source)
     return source if path is None else prefix + relative_path(Path(path), directory)
 
 
 def is_remote(source: str) -> bool:
-    """Return True if a source is on another machine, from which TAB offers nothing."""
+    """Return True if a source is on another machine, for which there is no completion."""
     return _scheme(source) in _OBJECTS
 
 
@@ -161,7 +161,7 @@ def _object(scheme: str, text: str) -> ObjectAddress:
 
 
 def warehouse_of(source: Any) -> Literal["postgres", "spark"] | None:  # noqa: ANN401 - as above
-    """Return the kind of warehouse that a URL or a connection is of; no library is imported for that."""
+    """Return the kind of warehouse of a URL or a connection, without importing its library."""
     if isinstance(source, str):
         if source.startswith(("postgresql://", "postgres://")):
             return "postgres"

@@ -1,7 +1,7 @@
-"""Data files and data frames: from a path or a frame to the statement that reads it.
+"""Data files and data frames: build the statement that reads a path or a frame.
 
-CSV files are read by a layout (see ``reading``). Of empty texts, ``""`` is a text, and nothing between two delimiters
-is NULL; in a column of numbers, dates or times both are.
+CSV files are read by a layout (see ``reading``). ``""`` is an empty text, and nothing between two delimiters is NULL;
+in a column of numbers, dates or times both are NULL.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RENAMED = re.compile(r"(.*)_\d+")
 
 
 def reader_of(path: PurePath, layout: Layout = NOT_STATED) -> str:
-    """Return what reads a file: by the format that is stated, else by its suffix."""
+    """Return the reader of a file: by the stated format, or else by its suffix."""
     inner = path.with_suffix("") if path.suffix.lower() in PACKED else path
     reader = READERS.get(layout.suffix or inner.suffix.lower())
     if reader is None:
@@ -66,16 +66,15 @@ def read_file(
     as_text: bool = False,
     texts: Collection[str] = (),
 ) -> FileRead:
-    """Make a data file a relation.
+    """Load a data file as a relation.
 
-    Text is parsed once, into a table; Parquet is read where it lies, column by column. The path may be a directory of
-    files of one kind, or a pattern with ``*``, ``**``, ``?`` and ``[...]``. Columns of several files are matched by
-    their names.
+    Text is parsed once, into a table; Parquet is read in place, column by column. The path may be a directory of files
+    of one kind, or a pattern with ``*``, ``**``, ``?`` and ``[...]``. Columns of several files are matched by name.
 
-    The ``layout`` is stated of this file, and ``usual`` of files in general, whatever their format. ``likely`` is that
-    of the file beside it: its decimal sign is taken, and its encoding is tried if the file is not UTF-8. With
-    ``as_text``, values of CSV stay as they are written, and those of JSON that would be floats or dates; columns of CSV
-    that are ``texts`` stay so too.
+    The ``layout`` is stated for this file, and ``usual`` for files in general, whatever their format. ``likely`` is the
+    layout of the file beside it: its decimal sign is used, and its encoding is tried if the file is not UTF-8. With
+    ``as_text``, CSV values stay unchanged, as do JSON values that would be floats or dates; so do the CSV columns in
+    ``texts``.
     """
     pattern = _pattern(path, layout.over(usual))
     reader = reader_of(Path(pattern) if path.is_dir() else path, layout.over(usual))
@@ -110,17 +109,16 @@ def read_file(
 
 
 def _read_typed(read: Files, reader: str, relation: exp.Table) -> FileRead:
-    """Make Parquet or JSON files a relation, with the types that DuckDB finds."""
+    """Load Parquet or JSON files as a relation, with the types that DuckDB infers."""
     engine = read.engine
-    # DuckDB would take the columns of one of several files, and leave out what only others have.
+    # By default DuckDB uses the columns of one of several files, and drops those that only others have.
     settings: dict[str, Any] = {"union_by_name": True if len(read.files) > 1 else None}
     try:
         create = make_from_file(engine, reader, read.pattern, relation, settings)
     except SourceError as error:
         raise error if isinstance(error, NoRoomError) else unreadable(read.path) from None
     columns = engine.columns(relation)
-    # Numbers beyond 64 bits would become floats, and dates that are written in several ways one: different values could
-    # be one value then.
+    # Numbers beyond 64 bits would become floats, and dates in several formats one: different values could become equal.
     loose = {column.name for column in columns if column.family in {"float", "date", "timestamp"}}
     if reader == JSON and read.as_text and loose:
         types = {column.name: "VARCHAR" if column.name in loose else column.type for column in columns}
@@ -136,7 +134,7 @@ def _read_typed(read: Files, reader: str, relation: exp.Table) -> FileRead:
 def make_from_file(
     engine: DuckDBEngine, reader: str, place: str | exp.Expr, relation: exp.Table, settings: Mapping[str, Any]
 ) -> exp.Create:
-    """Make JSON files a table, or Parquet files a view; return the statement that did."""
+    """Create a table from JSON files, or a view of Parquet files; return the statement."""
     create = sql.create_table(relation, exp.select("*").from_(read_from(reader, place, settings)), temporary=True)
     if reader == PARQUET:
         create.set("kind", "VIEW")
@@ -145,9 +143,9 @@ def make_from_file(
 
 
 def require_names(engine: DuckDBEngine, reader: str, place: exp.Expr, columns: Sequence[Column], source: str) -> None:
-    """Raise if two columns of a file have the same name to SQL.
+    """Raise if two columns of a file have the same name in SQL.
 
-    DuckDB gives one of them another name; a role that is given to the one could fall to the other.
+    DuckDB renames one of them, so a role for one could go to the other.
     """
     names = {folded(column.name) for column in columns}
     if any((match := _RENAMED.fullmatch(name)) and match[1] in names for name in names):
@@ -157,7 +155,7 @@ def require_names(engine: DuckDBEngine, reader: str, place: exp.Expr, columns: S
 
 
 def is_among(path: Path, file: Path) -> bool:
-    """Return True if a path, or the pattern in it, stands for a file, which need not be there."""
+    """Return True if a path, or the pattern in it, matches a file, which need not exist."""
     pattern = _pattern(path)
     if file.exists() and any(file.samefile(other) for other in matching(pattern)):
         return True
@@ -170,7 +168,7 @@ def is_among(path: Path, file: Path) -> bool:
 
 
 def require_not_read(path: Path, *read: object) -> None:
-    """Raise if a file that is to be written is one that the same command reads, alone or among others."""
+    """Raise if a file to be written is also read by the same command, alone or among others."""
     for source in read:
         place = path_in(source) if isinstance(source, str) else source
         if isinstance(place, str | Path) and place and is_among(Path(place), path):
@@ -178,18 +176,18 @@ def require_not_read(path: Path, *read: object) -> None:
 
 
 def matching(pattern: str) -> list[Path]:
-    """Return the files that a pattern stands for, as DuckDB finds them: hidden directories are looked into as well."""
+    """Return the files that match a pattern as in DuckDB, which also looks into hidden directories."""
     found = glob.glob(pattern, recursive=True, include_hidden=_ANY_DEPTH in pattern)  # noqa: PTH207 - a pattern of a full path, which Path.glob refuses
     return sorted(path for name in found if not (path := Path(name)).is_dir())
 
 
 def files_at(path: Path) -> list[Path]:
-    """Return the data files that a path stands for; none if it is a pipe."""
+    """Return the data files at a path; none if it is a pipe."""
     return [file for file in matching(_pattern(path)) if file.is_file()]
 
 
 def _pattern(path: Path, layout: Layout = NOT_STATED) -> str:
-    """Return a path as DuckDB takes it: the name of a file that is there means that file and no other."""
+    """Return a path as a DuckDB pattern; the name of an existing file matches that file only."""
     if not path.is_dir():
         return glob.escape(str(path)) if path.exists() else str(path)
     if (path / "_delta_log").is_dir() or any((path / "metadata").glob("*.metadata.json")):
@@ -217,7 +215,7 @@ _FRAMES: Mapping[tuple[str, str], FrameKind] = {
 
 
 def frame_kind(value: Any) -> FrameKind | None:  # noqa: ANN401 - accepts anything
-    """Return which kind of data frame a value is, without importing any library for it."""
+    """Return the kind of a data frame, without importing any library for it."""
     return _FRAMES.get((type(value).__module__.partition(".")[0], type(value).__name__))
 
 

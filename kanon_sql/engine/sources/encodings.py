@@ -1,7 +1,7 @@
-"""Text files (CSV, JSON) as DuckDB reads them: plain, in UTF-8, without comments and footer.
+"""Convert text files (CSV, JSON) to what DuckDB reads: plain UTF-8, without comments and footer.
 
-A file that is packed, in another encoding, or with a footer, and a pipe are copied to a private directory first. The
-copy is read in their place and then removed. Encodings are those that are stated, or that a byte order mark says.
+Compressed files, pipes, and files in another encoding or with a footer are first copied to a private directory. The
+copy is read instead and then removed. The encoding is the stated one, or that of a byte order mark.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Those of UTF-32 first: one of them begins as one of UTF-16 does."""
+"""UTF-32 comes first: one of its marks starts like one of UTF-16."""
 _USUAL = ("cp1252", "gb18030", "cp932", "euc_jp", "cp949", "big5", "cp1250", "cp1251", "cp1254", "cp1253", "koi8_r")
-"""Encodings that are proposed first."""
+"""Encodings that are suggested first."""
 
 
 def unreadable(path: Path) -> SourceError:
@@ -63,7 +63,7 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
 
 
 def marked_encoding(file: Path) -> str | None:
-    """Return the encoding that a byte order mark says; None if there is no mark, or that of UTF-8."""
+    """Return the encoding of a byte order mark; None if there is no mark, or that of UTF-8."""
     with _opened(file) as opened:
         head = opened.read(4)
     return next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
@@ -80,11 +80,11 @@ def is_utf8(file: Path) -> bool:
 def require_utf8(path: Path, file: Path) -> None:
     """Raise a SourceError with likely encodings if a file at a path is not UTF-8.
 
-    None is taken: bytes do not tell it, as a German file in cp850 is text in cp932 too.
+    None is chosen, since bytes do not determine it: a German file in cp850 is valid text in cp932 too.
     """
     if is_utf8(file):
         return
-    from charset_normalizer import from_bytes  # here, as nearly all files are UTF-8
+    from charset_normalizer import from_bytes  # imported here, as nearly all files are UTF-8
 
     with _opened(file) as lines:
         others = (one for one in enumerate(lines, start=1) if one[1].decode(UTF_8, "ignore").encode() != one[1])
@@ -103,11 +103,11 @@ def require_utf8(path: Path, file: Path) -> None:
 def as_plain_text(
     engine: DuckDBEngine, pattern: str, files: Sequence[Path], layout: Layout
 ) -> Iterator[tuple[str, Sequence[Path], Callable[[exp.Expr], None]]]:
-    """Yield the pattern of text files and the files, as DuckDB reads them: themselves, or copies if need be.
+    """Yield the pattern of text files and the files in a form that DuckDB reads: themselves, or copies if necessary.
 
-    Each file keeps its name and its directories in the copy, some of which may be values of a column (year=2024). The
-    copies are deleted on exit. The function that comes with them lets a statement name the files in their place; on
-    exit, it is called for all statements that were logged.
+    Each copy keeps the file's name and directories, some of which may be values of a column (year=2024). The copies are
+    deleted on exit. The third item is a function that makes a statement name the original files; on exit, it is called
+    for all logged statements.
     """
     must_change = layout.encoding not in {None, UTF_8} or layout.skip_footer or layout.comment
     if not must_change and all(file.is_file() and file.suffix.lower() not in PACKED for file in files):
@@ -153,7 +153,7 @@ def _copied(files: Sequence[Path], directory: Path, layout: Layout) -> dict[Path
 
 
 def _leave_out(file: Path, layout: Layout) -> None:
-    """Remove comments from a file, and lines at its end; blank lines behind the last one are not counted."""
+    """Remove comments and the footer from a file; blank lines after the last line do not count."""
     quote, inside, kept, comments = QUOTE if layout.quote is None else layout.quote, False, list[str](), 0
     with file.open(encoding=UTF_8, newline="") as opened:
         for line in opened:
@@ -171,7 +171,7 @@ def _leave_out(file: Path, layout: Layout) -> None:
 
 
 def decode(file: Path, copy: Path, encoding: str) -> None:
-    """Write a file as plain UTF-8. Raises SourceError if it is not so encoded."""
+    """Write a file as plain UTF-8. Raises SourceError if it does not have the encoding."""
     try:
         _write_as(file, encoding, copy, UTF_8, without="\ufeff")
     except UnicodeError:
@@ -196,7 +196,7 @@ def _write_as(file: Path, encoding: str, target: Path, into: str, *, without: st
 
 
 def encode(file: Path, target: Path, encoding: str) -> None:
-    """Write a file of UTF-8 in another encoding. Raises UsageError if that lacks characters; it quotes none."""
+    """Write a UTF-8 file in another encoding. Raises UsageError, without quoting a character, if it cannot."""
     try:
         _write_as(file, UTF_8, target, encoding)
     except UnicodeError:

@@ -1,6 +1,6 @@
-"""Excel files and OpenDocument sheets, read by python-calamine; .xlsx is written by openpyxl.
+"""Excel files and OpenDocument sheets, read by python-calamine; openpyxl writes .xlsx.
 
-DuckDB's own extension is not used: it takes the type of a column from its first row, and may have to be downloaded.
+DuckDB's own extension is not used: it infers the type of a column from its first row, and may need a download.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 XLSX = ".xlsx"
 ROWS, COLUMNS = 1_048_576, 16_384
 _LONGEST_TEXT = 32_767
-_DIGITS = 15  # of a number that Excel keeps
+_DIGITS = 15  # digits of a number that Excel keeps
 _FIRST_YEAR = 1900
-# How Excel writes characters that XML has not, and what looks so (ECMA-376, 22.9.2.19).
+# Excel's escapes of characters that XML lacks, and of text that looks like an escape (ECMA-376, 22.9.2.19).
 _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\x00-\x08\x0b-\x1f]")
 _WITHOUT_VALUE = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>|</c>)')
 """A cell whose formula was not computed yet."""
@@ -45,10 +45,10 @@ def require_openpyxl() -> None:
 
 
 def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], str | None]:
-    """Return the names of the columns of a sheet, its rows, and its name if there are others.
+    """Return the column names of a sheet, its rows, and its name if there are others.
 
-    Its first row with a value has the names of the columns, if ``layout`` says nothing else. Rows without any value are
-    no rows; columns without a name and without a value are no columns.
+    By default, the first row with a value has the column names. Rows without any value are ignored, as are columns
+    without a name and a value.
     """
     from python_calamine import CalamineError, load_workbook
 
@@ -75,7 +75,7 @@ def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], 
 
 
 def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str], list[list[Any]]]:
-    """Return the names of columns, and the rows below them."""
+    """Return the column names, and the rows below them."""
     kept = [(number, row) for number, row in enumerate(rows, 1) if number > layout.above and any(map(_is_value, row))]
     if not kept:
         raise SourceError(f"{place}, has no header and no rows.")
@@ -137,7 +137,7 @@ def write_sheet(lines: Path, target: Path, types: Mapping[str, str]) -> None:
         require_size(sum(1 for _ in counted), len(types))
     book = Workbook(write_only=True)
     sheet = book.create_sheet("release")
-    # openpyxl keeps the rows in a file of tempfile: in a directory that others read, and there after a kill.
+    # openpyxl keeps rows in a tempfile: others could read its default directory, and a kill would leave it there.
     before, tempfile.tempdir = tempfile.tempdir, str(lines.parent)
     try:
         sheet.append(_cells(sheet, {name: Column(name, "VARCHAR") for name in types}, {name: name for name in types}))
@@ -163,7 +163,7 @@ def _cells(sheet: Any, columns: Mapping[str, Column], texts: Mapping[str, str | 
         value = None if (text := texts[name]) is None else _value_of(text, column)
         if isinstance(value, str):
             value = WriteOnlyCell(sheet, value)
-            # A number with all of its digits; or a text that is no formula and no error, whatever it begins with.
+            # A number with all its digits, or a text that is never a formula or an error, whatever its first character.
             value.data_type = "n" if column.family in NUMBERS else "s"
         cells.append(value)
     return cells
@@ -192,7 +192,7 @@ def _not_in_excel(column: Column, what: str) -> UsageError:
 
 
 def _value_of(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a text still
-    """Return the value of a cell. Raises an error that names what Excel does not have, and quotes no cell."""
+    """Return the value of a cell. Raises an error without the value if Excel does not support it."""
     if column.type == "BOOLEAN":
         return text == "true"
     if column.type == "TIME" or column.family in {"date", "timestamp"}:
@@ -214,7 +214,7 @@ def _value_of(text: str, column: Column) -> Any:  # noqa: ANN401 - a number is a
 def _moment(text: str, column: Column) -> date | time:
     kind = time if column.type == "TIME" else date if column.family == "date" else datetime
     found = None
-    with suppress(ValueError):  # the year has not four digits, or it is infinity
+    with suppress(ValueError):  # not a four-digit year, or infinite
         found = kind.fromisoformat(text)
     if found is None or (isinstance(found, date) and found.year < _FIRST_YEAR):
         raise _not_in_excel(column, "a date before 1900 or after 9999")

@@ -1,9 +1,8 @@
-"""How a file is laid out, as far as someone states it: ``[source]`` in kanon.toml, ``--read KEY=VALUE``, ``DataFile``.
+"""The stated layout of a file: ``[source]`` in kanon.toml, ``--read KEY=VALUE``, ``DataFile``.
 
-Keys that DuckDB's ``read_csv`` has are handed through under its names. The others are kanon's own: ``format``,
-``header`` with the number of a line, ``comment``, ``skip_footer``, ``encoding``, ``sheet``, ``duplicates``,
-``incomplete_rows`` and ``labels``. What is not stated is found by the rule in ``docs/how-to/read-a-file.md`` (see
-``reading``).
+Keys of DuckDB's ``read_csv`` are passed through under its names. The others are kanon's own: ``format``, ``header``
+with the number of a line, ``comment``, ``skip_footer``, ``encoding``, ``sheet``, ``duplicates``, ``incomplete_rows``
+and ``labels``. Anything not stated is detected by the rule in ``docs/how-to/read-a-file.md`` (see ``reading``).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ DELIMITER_BY_SUFFIX = {
     ".csv": None,
     ".tsv": "\t",
 }
-"""Suffixes of CSV files, as which a release can be written too; None: the delimiter of the file that is read, or ,."""
+"""Suffixes of CSV files, for reading and for releases; None means the delimiter of the input file, or a comma."""
 CSV, JSON, PARQUET, EXCEL, STATISTICS = "read_csv", "read_json", "read_parquet", "excel", "statistics"
 READERS = {
     **dict.fromkeys((*DELIMITER_BY_SUFFIX, ".txt", ".data", ".dat"), CSV),
@@ -44,20 +43,20 @@ READERS = {
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), EXCEL),
     **dict.fromkeys((".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt"), STATISTICS),
 }
-"""What reads a file, by its suffix: a function of DuckDB, or a module of this package."""
+"""The reader of a file, by suffix: a function of DuckDB, or a module of this package."""
 _FORMATS = {"csv": ".csv", "parquet": ".parquet", "json": ".json", "excel": ".xlsx", "sqlite": ".sqlite"} | {
     suffix.removeprefix("."): suffix for suffix in READERS
 }
 
 
 def encoding_named(name: str) -> str:
-    """Return the name that Python has for an encoding of text.
+    """Return Python's name of a text encoding.
 
     >>> encoding_named("Windows-1252")
     'cp1252'
     """
     try:
-        b"a".decode(name, "replace")  # refused by codecs that are none of text, such as base64
+        b"a".decode(name, "replace")  # codecs that are not for text, such as base64, fail here
         codecs.getincrementaldecoder(name)
     except (LookupError, ValueError):
         raise UsageError(
@@ -70,7 +69,7 @@ def encoding_named(name: str) -> str:
 def _text(
     *needed: tuple[str, str], named: Mapping[str, str] | None = None, to: Callable[[str], Any] = str
 ) -> Callable[[object], Any]:
-    """Return what reads a text, or its name, that must match patterns; each comes with what the text must be."""
+    """Return a function that checks a text, or the text of its name, against patterns; each has a description."""
 
     def read(value: object) -> Any:  # noqa: ANN401 - what ``to`` makes of a text
         found = value if isinstance(value, str) or to is str else str(value)
@@ -125,28 +124,28 @@ def _key(read: Callable[[Any], Any], readers: frozenset[str] = frozenset({CSV}))
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written, as far as that is stated; None if it is not."""
+    """The stated layout of a file; None if not stated."""
 
     format: str | None = _key(_one_of(*_FORMATS), _EVERY)  # csv, parquet, json, excel, sqlite, or a suffix
-    # True if the first line has the names of columns; or its number; or the names, if no line has them.
+    # True if the first line has the column names; or its number; or the names, if no line has them.
     header: bool | int | tuple[str, ...] | None = _key(_header, _TABLES)
-    names: tuple[str, ...] | None = _key(_texts, _TABLES)  # the file has no header then, unless ``header`` says so
+    names: tuple[str, ...] | None = _key(_texts, _TABLES)  # the file then has no header, unless ``header`` says so
     delim: str | None = _key(_delimiter)
     quote: str | None = _key(_sign)
-    escape: str | None = _key(_sign)  # stands before a quote inside a quoted value
-    comment: str | None = _key(_sign)  # begins a line that is no row
+    escape: str | None = _key(_sign)  # precedes a quote inside a quoted value
+    comment: str | None = _key(_sign)  # starts a line that is ignored
     skip: int | None = _key(_count, _TABLES)  # lines above the header
-    skip_footer: int | None = _key(_count, _TABLES)  # lines at the end that are no rows
+    skip_footer: int | None = _key(_count, _TABLES)  # lines at the end that are ignored
     encoding: str | None = _key(encoding_named, _TEXT_FILES)
     decimal_separator: str | None = _key(decimal_sign)
     thousands: str | None = _key(_thousands)
     nullstr: tuple[str, ...] | None = _key(_texts)  # texts of missing values
-    dateformat: str | None = _key(_text(_WITH_YEAR, _WITHOUT_TIME))  # as strptime has it
+    dateformat: str | None = _key(_text(_WITH_YEAR, _WITHOUT_TIME))  # in the format of strptime
     timestampformat: str | None = _key(_text(_WITH_YEAR))
     sheet: str | None = _key(_any_text, frozenset({EXCEL}))
     duplicates: str | None = _key(_one_of("rename", "error"), _TABLES)  # columns of the same name
-    incomplete_rows: str | None = _key(_any_text, _TABLES)  # ``error``; or rows without a value in a column go
-    labels: bool | None = _key(_truth, frozenset({STATISTICS}))  # labels of SPSS, Stata and SAS stand for values
+    incomplete_rows: str | None = _key(_any_text, _TABLES)  # ``error``; or a column: rows without its value are left out
+    labels: bool | None = _key(_truth, frozenset({STATISTICS}))  # use the labels of SPSS, Stata and SAS as values
 
     def __post_init__(self) -> None:
         for key, value in self.stated.items():
@@ -162,33 +161,33 @@ class Layout:
 
     @property
     def stated(self) -> dict[str, Any]:
-        """What is stated, by its key."""
+        """The stated settings, by key."""
         return {key: value for key, value in vars(self).items() if value is not None}
 
     @property
     def texts(self) -> list[str]:
-        """What is stated, as ``--read`` has it."""
+        """The stated settings in the format of ``--read``."""
         return [f"{key}={_written(value)}" for key, value in self.stated.items()]
 
     @property
     def suffix(self) -> str | None:
-        """The suffix that files of the stated format have."""
+        """The suffix of files in the stated format."""
         return None if self.format is None else _FORMATS[self.format]
 
     @property
     def above(self) -> int:
-        """How many lines are above the header: those that are skipped, and those above the line that is stated."""
+        """The number of lines above the header: skipped ones, and those above the stated line."""
         line = self.header if isinstance(self.header, int) and not isinstance(self.header, bool) else 1
         return (self.skip or 0) + line - 1
 
     @property
     def may_lack_header(self) -> bool:
-        """Whether it is not stated that a line is the header, or that there is none: its number may be a mistake."""
+        """Whether it is not stated that a line is the header or that there is none: a line number may be a mistake."""
         return self.names is None and not isinstance(self.header, bool)
 
     @property
     def drops(self) -> str | None:
-        """The column without whose value a row is left out; None if none is."""
+        """The column without whose value a row is left out, or None."""
         return None if self.incomplete_rows == "error" else self.incomplete_rows
 
     def require_drops(self, names: Collection[str], place: PathLike) -> None:
@@ -197,20 +196,20 @@ class Layout:
             raise UsageError(f"--read incomplete_rows must be error or a column of {place}. Got {self.drops!r}.")
 
     def say_left_out(self, rows: int, place: PathLike) -> None:
-        """Tell how many rows were left out, if any were."""
+        """Report how many rows were left out, if any."""
         if rows:
             say(f"{place}: left out {counted(rows, 'row')} without a value of {self.drops}.")
 
     def over(self, other: Layout) -> Layout:
-        """Return what this one states, and where it states nothing, the other."""
+        """Return these settings, with those of another layout as defaults."""
         return replace(other, **self.stated)
 
     def fitting(self, reader: str) -> Layout:
-        """Return what is stated for files of a format, without all else."""
+        """Return the settings for files of a format only."""
         return Layout(**{key: value for key, value in self.stated.items() if reader in READERS_OF[key]})
 
     def require_for(self, reader: str, place: str) -> None:
-        """Raise if a key says nothing of files of a format."""
+        """Raise if a key does not apply to files of a format."""
         if unfit := [key for key in self.stated if reader not in READERS_OF[key]]:
             raise UsageError(f"{place} is no file that {', '.join(unfit)} is for: leave --read {unfit[0]}=... out.")
 
@@ -226,12 +225,12 @@ def _written(value: Any) -> str:  # noqa: ANN401 - of each key its own
 
 _READ: Mapping[str, Callable[[Any], Any]] = {one.name: one.metadata["read"] for one in fields(Layout)}
 READERS_OF: Mapping[str, frozenset[str]] = {one.name: one.metadata["readers"] for one in fields(Layout)}
-"""By key, what reads the files that it is for."""
+"""By key, the readers of the files it applies to."""
 NOT_STATED = Layout()
 
 
 def layout_from(settings: Mapping[str, Any], where: str = "--read") -> Layout:
-    r"""Return the layout of settings, of whose keys ``delimiter`` is another name of ``delim``.
+    r"""Return the layout of settings; the key ``delimiter`` is an alias of ``delim``.
 
     >>> layout_from({"delimiter": "tab", "skip": "2"}).stated
     {'delim': '\t', 'skip': 2}
@@ -257,7 +256,7 @@ def layout_of_texts(texts: list[str] | None) -> Layout:
 
 @dataclass(frozen=True, init=False)
 class DataFile:
-    """A data file whose layout is stated: it may stand wherever the path of one may.
+    """A data file with a stated layout, accepted wherever a path is.
 
     Args:
         path: of the file; or a directory or a pattern, for several of the same layout.
@@ -281,7 +280,7 @@ class DataFile:
 
 
 def data_file(path: PathLike, layout: Layout) -> PathLike | DataFile:
-    """Return what opens a path: itself, where nothing is stated of it."""
+    """Return a path with its layout; the path itself if no layout is stated."""
     return path if layout == NOT_STATED else DataFile(path, **layout.stated)
 
 
@@ -298,7 +297,7 @@ _STATED: ContextVar[tuple[Layout, Callable[[str], None]]] = ContextVar("kanon_la
 
 @contextmanager
 def reading_as(layout: Layout, note: Callable[[str], None]) -> Iterator[None]:
-    """Let files that are opened inside be read so, and what is found be told to ``note``."""
+    """Use a layout for files opened inside, and report findings to ``note``."""
     before = _STATED.set((layout, note))
     try:
         yield
@@ -311,5 +310,5 @@ def stated() -> Layout:
 
 
 def say(text: str) -> None:
-    """Tell what was found in a file, and what states it."""
+    """Report a finding in a file, and the setting that states it."""
     _STATED.get()[1](text)

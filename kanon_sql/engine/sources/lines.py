@@ -1,6 +1,6 @@
-"""Files that DuckDB does not read by itself (Excel, SPSS, Stata, SAS, SQLite): a library reads their rows.
+"""Files that DuckDB cannot read itself (Excel, SPSS, Stata, SAS, SQLite): a library reads their rows.
 
-The rows are written as lines of JSON, in which a value is a text as DuckDB casts it, and a missing one is left out.
+The rows are written as lines of JSON. A value is a text that DuckDB casts; a missing value is left out.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
-    Rows = tuple[Sequence[str], Iterable[Sequence[Any]], str | None]  # names of columns, rows, the sheet of several
+    Rows = tuple[Sequence[str], Iterable[Sequence[Any]], str | None]  # column names, rows, the sheet of several
 
-_EXACT = 2**53  # up to which a floating-point number stands for one whole number
+_EXACT = 2**53  # up to here, a floating-point number stands for one whole number
 _BIGINT = 2**63
 _TOGETHER = {frozenset({"BIGINT", "DOUBLE"}): "DOUBLE", frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP"}
 _STATISTICS = {".zsav": "read_sav", ".xpt": "read_xport"}
-"""The functions of pyreadstat that are not called as the suffixes are."""
+"""Functions of pyreadstat that are not named after the suffix."""
 
 
 def write_lines(path: Path, lines: Path, read: Layout) -> tuple[dict[str, str], str | None]:
     """Write the rows of a file as lines of JSON; return the types of its columns, and the sheet if it has several.
 
-    Rows without any value are no rows.
+    Rows without any value are ignored.
     """
     with ExitStack() as opened:
         match READERS.get(suffix := read.suffix or path.suffix.lower()):
@@ -95,9 +95,9 @@ def _type(kinds: set[str]) -> str:
 
 
 def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layout: Layout) -> FileRead:
-    """Make a file that DuckDB does not read a table: a sheet, a file of statistics, a table of an SQLite database.
+    """Load a file that DuckDB cannot read as a table: a sheet, a statistics file, a table of an SQLite database.
 
-    The statement names the file of lines that a script writes first.
+    The statement names the JSON lines file, which a script writes first.
     """
     with private_directory(Path(tempfile.gettempdir())) as private:
         lines = private.path / "rows.jsonl"
@@ -115,7 +115,7 @@ def read_by_library(engine: DuckDBEngine, path: Path, relation: exp.Table, layou
 
 
 def _of_statistics(path: Path, suffix: str, *, labels: bool) -> Rows:
-    """Read a file of SPSS, Stata or SAS, whose missing values are missing; with ``labels``, labels stand for values."""
+    """Read a file of SPSS, Stata or SAS; its missing values become NULL. With ``labels``, labels replace values."""
     try:
         import pyreadstat
     except ImportError:
@@ -133,7 +133,7 @@ def _of_statistics(path: Path, suffix: str, *, labels: bool) -> Rows:
 
 @contextmanager
 def _sqlite(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database of SQLite for reading; an error becomes one that quotes no value."""
+    """Open an SQLite database for reading; its errors become errors that quote no value."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             yield connection
@@ -142,7 +142,7 @@ def _sqlite(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _of_sqlite(connection: sqlite3.Connection, path: Path, wanted: str | None) -> Rows:
-    """Read a table; a text in a column that was declared as a date or time is one if it is written as in ISO 8601."""
+    """Read a table; an ISO 8601 text in a column declared as date or time becomes one."""
     listed = sql.statement("catalog/tables_of_sqlite").sql(dialect="sqlite")
     tables = [("", "main", name, 1) for (name,) in connection.execute(listed)]
     _, table = chosen_table(tables, wanted, str(path))

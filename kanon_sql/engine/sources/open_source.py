@@ -48,25 +48,25 @@ if TYPE_CHECKING:
     from kanon_sql.engine.warehouse.warehouse import Warehouse
 
 _DATABASES = {".duckdb", ".db", ".ddb"}
-_SMALL = 1 << 22  # bytes of a text that one thread reads as fast as several
+_SMALL = 1 << 22  # bytes of text up to which one thread is as fast as several
 _NO_FILE = FileRead(exp.Create(), (), NOT_STATED)
 RELEASES = "releases"
-"""The table of the ledger, in the schema of kanon's own."""
+"""The table of the ledger, in kanon's own schema."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """How the columns of a source were prepared (see ``kanon_sql.engine.sources.preparing``)."""
+    """The preparation of the columns of a source (see ``kanon_sql.engine.sources.preparing``)."""
 
     source: Source  # the table before
-    rules: Mapping[str, tuple[str, ...]]  # of each column, in their order; or the expression of a new one
+    rules: Mapping[str, tuple[str, ...]]  # of each column, in order; or the expression of a new one
     reads: Mapping[str, tuple[str, ...]]  # by new column, the columns that its expression reads
-    statement: exp.Create  # makes the view that stands for the table
-    unread: Mapping[str, int]  # by column, how many values became NULL because they could not be read
-    idle: Sequence[str] = ()  # columns with a rule ``null`` that found none of its values
+    statement: exp.Create  # makes the view that replaces the table
+    unread: Mapping[str, int]  # by column, the number of values that became NULL because they could not be read
+    idle: Sequence[str] = ()  # columns with a rule ``null`` that matched no value
 
     def digests(self) -> dict[str, str]:
-        """Return, by column, a digest of its rules and of those of the columns that it is made of."""
+        """Return, by column, a digest of its rules and of those of the columns that it reads."""
         own = {name: repr(rules) for name, rules in self.rules.items()}
         made_of = {name: [rules, *(own.get(read) for read in self.reads.get(name, ()))] for name, rules in own.items()}
         return {name: hashlib.sha256(repr(parts).encode()).hexdigest() for name, parts in made_of.items()}
@@ -84,27 +84,27 @@ class HeldOut:
 
 @dataclass
 class Source:
-    """A relation in an engine, and where it came from."""
+    """A relation in an engine, and its origin."""
 
     engine: DuckDBEngine
     relation: exp.Table
     name: str  # in messages
     columns: tuple[Column, ...] = ()
-    database: Path | None = None  # the DuckDB file that has it
-    file: Path | None = None  # the data file that was read, or the pattern of several
+    database: Path | None = None  # the DuckDB file that contains it
+    file: Path | None = None  # the data file, or the pattern of several
     read: FileRead = _NO_FILE  # how data files were read
     frame_kind: FrameKind | None = None
-    setup: tuple[exp.Expr, ...] = ()  # statements that a script must begin with to have the relation
+    setup: tuple[exp.Expr, ...] = ()  # statements at the start of a script that create the relation
     address: Address | None = None
     gone: bool = False  # True once the table was anonymized in place
-    warehouse: Warehouse | None = None  # has the table; the engine is the workbench beside it
-    preparation: Preparation | None = None  # the relation is a temporary view then
-    held_out: HeldOut | None = None  # the relation is a temporary table of the other rows then
+    warehouse: Warehouse | None = None  # contains the table; the engine is then the workbench
+    preparation: Preparation | None = None  # the relation is then a temporary view
+    held_out: HeldOut | None = None  # the relation is then a temporary table of the other rows
 
     def __post_init__(self) -> None:
         if not self.columns:
             self.columns = self.engine.columns(self.relation)
-        named_once([column.name for column in self.columns], self.name)  # warehouses tell names apart by their case
+        named_once([column.name for column in self.columns], self.name)  # warehouse names can differ in case alone
         self.engine.require_time_zone(self.columns, self.name)
 
     @property
@@ -114,7 +114,7 @@ class Source:
 
     @property
     def table(self) -> exp.Table:
-        """The relation before its columns were prepared, or rows of it were held out."""
+        """The relation before preparation of its columns and before rows were held out."""
         before = self.held_out or self.preparation
         return self.relation if before is None else before.source.relation
 
@@ -131,7 +131,7 @@ class Source:
             raise UsageError(f"Rows of {self.name} are held out, {why}")
 
     def require(self, row: str, called: str | None = None, error: type[UsageError] = UsageError) -> None:
-        """Raise if its warehouse does not have a capability (``engine.capabilities``)."""
+        """Raise if its warehouse lacks a capability (``engine.capabilities``)."""
         if self.warehouse is not None:
             require(row, self.warehouse.kind, called, error)
 
@@ -141,14 +141,14 @@ class Source:
 
     @property
     def in_database(self) -> bool:
-        """True if it is a table among others, which a command has to name."""
+        """True if it is one of several tables, so that a command must name it."""
         if self.warehouse is not None:
             return self.frame_kind is None
         return self.database is not None or self.read.sheet is not None or isinstance(self.address, DatabaseAddress)
 
     @property
     def home(self) -> object:
-        """The database that may have other tables, as ``open_beside`` takes it; None of files and data frames."""
+        """The database that may have other tables, for ``open_beside``; None for files and data frames."""
         if self.warehouse is not None:
             return self.warehouse
         if self.file is not None or self.frame_kind is not None or isinstance(self.address, ObjectAddress):
@@ -157,7 +157,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """The database that has the table, as messages and commands name it."""
+        """The database of the table, for messages and commands."""
         return str(self.database) if self.warehouse is None else self.warehouse.place
 
     @property
@@ -166,30 +166,30 @@ class Source:
 
     @property
     def holder(self) -> DuckDBEngine | Warehouse:
-        """The engine or warehouse that has the rows, and answers queries of all of them without moving any."""
+        """The engine or warehouse that has the rows and answers queries of all of them in place."""
         return self.engine if self.warehouse is None else self.warehouse
 
     @property
     def workbench(self) -> Workbench:
-        """The engine beside its warehouse; a TypeError if it is in none."""
+        """The engine beside its warehouse. Raises TypeError if it is in none."""
         if not isinstance(self.engine, Workbench):
             raise TypeError("The source is in no warehouse")
         return self.engine
 
     @property
     def keeps_tables(self) -> bool:
-        """True if tables of kanon's own can be kept beside it for other runs: in a DuckDB file, or in a warehouse."""
+        """True if kanon's own tables can be kept beside it for other runs: in a DuckDB file, or in a warehouse."""
         return self.holder.forgets is None and (self.database is not None or self.in_warehouse)
 
     @property
     def written_name(self) -> str:
-        """Its name as commands and policy files find it again: with its schema if the name alone is not enough."""
+        """Its name in commands and policy files: with the schema if the name alone is ambiguous."""
         found = self.table
         return f"{found.db}.{self.name}" if found.db and self.address is None and self.in_database else self.name
 
     @property
     def on_command_line(self) -> tuple[str, ...]:
-        """How commands name the table."""
+        """The arguments that name the table in commands."""
         if self.database is not None:
             return (str(self.database), self.written_name)
         if self.address is not None:
@@ -203,7 +203,7 @@ class Source:
         return self.file is not None and self.read.reader == CSV
 
     def why_unordered(self) -> str | None:
-        """Return why the order of its rows means nothing; None if it may mean something."""
+        """Return why the order of its rows has no meaning; None if it may have one."""
         if self.warehouse is not None:
             return f"is in {self.warehouse.kind}, where rows have no order of their own"
         if self.file is not None or self.frame_kind is not None:
@@ -214,7 +214,7 @@ class Source:
 
     @property
     def tuples(self) -> exp.Table:
-        """The table of its distinct rows, as far as they were fetched from a warehouse; else the table itself."""
+        """The table of its distinct rows if they were fetched from a warehouse, else the table itself."""
         found = self.engine.tuples_of(self.relation) if isinstance(self.engine, Workbench) else None
         return self.relation if found is None else found
 
@@ -224,7 +224,7 @@ class Source:
         return None if self.tuples is self.relation else sql.column(N)
 
     def bring(self, columns: Iterable[Column], person: Column | None = None) -> None:
-        """Fetch columns from the warehouse by one scan, if there is one; names of people stay there."""
+        """Fetch columns from the warehouse, if there is one, in one scan; names of people stay there."""
         if self.in_warehouse:
             self.workbench.bring(self.relation, columns, person)
 
@@ -252,8 +252,8 @@ def open_source(
 ) -> Source:
     """Open a table of a path, a ``DataFile``, an address (see ``addresses``), a connection or a data frame.
 
-    ``table`` may be left out if there is only one; its releases do not count. A published table is opened ``as_text``:
-    values of a CSV file stay as they are written, and releases count. ``writable`` is for a DuckDB file.
+    ``table`` is optional if there is only one; its releases do not count. Open a published table ``as_text``: values of
+    a CSV file stay unchanged, and releases count. ``writable`` is for a DuckDB file.
     """
     if (database := _open_database_at(source, resources, writable=writable)) is not None:
         with closed_on_error(engine := database.engine):
@@ -270,9 +270,9 @@ def open_source(
 
 
 def open_beside(opened: Source, source: object, table: str | None = None, *, as_text: bool = False) -> Source:
-    """Open a second table in the engine of the first, whose database or connection is not opened again."""
+    """Open a second table in the engine of the first; its database or connection is not opened again."""
     engine, warehouse = opened.engine, opened.warehouse
-    engine.work_alone(alone=False)  # the second one may be of any size
+    engine.work_alone(alone=False)  # the second table may have any size
     if is_warehouse(source) or source is warehouse:
         if warehouse is None:
             raise UsageError(f"{opened.name} is not in a warehouse, and the other table is: export one to a file.")
@@ -284,7 +284,7 @@ def open_beside(opened: Source, source: object, table: str | None = None, *, as_
             raise UsageError("Two connections cannot be read together: give both tables from the same connection.")
         return Source(engine, *_find_table(engine, table, "the connection"))
     if isinstance(path := place_of(source), Path):
-        # Its head is not read if it is open: closing it would let go of DuckDB's lock on it (see ``place_of``).
+        # Do not read the head of an open database: closing the file would drop DuckDB's lock on it (see ``place_of``).
         is_open = opened.database is not None and path.exists() and path.samefile(opened.database)
         if is_open or engine.has_attached(path) or is_database(path):
             catalog = None if is_open else engine.attach(_existing(path))
@@ -295,7 +295,7 @@ def open_beside(opened: Source, source: object, table: str | None = None, *, as_
 def open_named(
     opened: Source, name: object, table: str | None = None, *, beside: Source | None = None, as_text: bool = False
 ) -> Source:
-    """Open a table by its name in the database of one that is open, itself or another one; or a source of its own."""
+    """Open a table by name in an open database (its own or a second one), or a separate source."""
     home = (beside or opened).home
     if isinstance(name, str) and table is None and home is not None and not is_elsewhere(name):
         return open_beside(opened, home, name)
@@ -303,7 +303,7 @@ def open_named(
 
 
 def is_elsewhere(name: str) -> bool:
-    """Return True if a text is the path of files, a pattern of them or an address, and not the name of a table."""
+    """Return True if a text is a path, a pattern or an address, and not the name of a table."""
     path = Path(name)
     is_path = bool(path.suffix or os.sep in name) and (path.exists() or any(sign in name for sign in "*?["))
     return is_path or path_in(name) != name
@@ -312,7 +312,7 @@ def is_elsewhere(name: str) -> bool:
 def open_original(
     source: object, original: object, original_table: str | None = None, resources: Resources | None = None
 ) -> Source:
-    """Open the original of a published table: a table beside it in its database, or a source of its own."""
+    """Open the original of a published table: a table in the same database, or a separate source."""
     place = place_of(source)
     is_path = isinstance(place, Path) and not is_database(place) and head_of(place) != SQLITE_HEAD
     is_alone = is_path or isinstance(place, ObjectAddress) or original_table is not None
@@ -328,13 +328,13 @@ class OpenDatabase:
     engine: DuckDBEngine
     place: str
     schema: str = ""
-    tables: tuple[tuple[str, str], ...] = ()  # schema and name of each table that is no release
+    tables: tuple[tuple[str, str], ...] = ()  # schema and name of each table that is not a release
     catalog: str | None = None  # of a connection, which may have temporary tables of the same names
     file: Path | None = None
 
     @property
     def holder(self) -> DuckDBEngine | Warehouse:
-        """The engine or warehouse that has the rows, and answers queries of all of them without moving any."""
+        """The engine or warehouse that has the rows and answers queries of all of them in place."""
         return self.engine.warehouse if isinstance(self.engine, Workbench) else self.engine
 
     def relation(self, table: tuple[str, str]) -> exp.Table:
@@ -343,7 +343,7 @@ class OpenDatabase:
         return sql.relation(name) if bare else sql.relation(name, schema, self.catalog)
 
     def name(self, table: tuple[str, str]) -> str:
-        """Return the name of a table in messages and policy files: with its schema, unless that is the current one."""
+        """Return the name of a table in messages and policy files: with its schema unless that is the current one."""
         return table[1] if table[0] == self.schema else ".".join(table)
 
     def source(self, table: tuple[str, str]) -> Source:
@@ -372,7 +372,7 @@ def open_tables(source: object, resources: Resources | None = None) -> OpenDatab
 
 
 def _open_database_at(source: object, resources: Resources | None, *, writable: bool = False) -> OpenDatabase | None:
-    """Open a connection, a warehouse or a DuckDB file, without a list of its tables; None if a source is none."""
+    """Open a connection, a warehouse or a DuckDB file, without listing its tables; None if a source is none of them."""
     if isinstance(source, duckdb.DuckDBPyConnection):
         if resources is not None:
             raise UsageError("The connection has its own memory limit and threads (SET ...): leave resources out.")
@@ -410,7 +410,7 @@ def _existing(path: Path) -> Path:
 
 
 def is_database(path: Path) -> bool:
-    """Return True if a path names a DuckDB database: by its content, or by its suffix if that says nothing."""
+    """Return True if a path is a DuckDB database: by its content, or by its suffix if that is inconclusive."""
     head = head_of(path)
     return head[8:12] == b"DUCK" or (path.suffix.lower() in _DATABASES and head != SQLITE_HEAD)
 
@@ -418,7 +418,7 @@ def is_database(path: Path) -> bool:
 def _find_table(
     engine: DuckDBEngine, wanted: str | None, place: str, catalog: str | None = None, *, original: bool = False
 ) -> tuple[exp.Table, str]:
-    """Return a table by its name, and the name as it is; None stands for the only table.
+    """Return a table by its name, and its exact name; without a name, the only table.
 
     Releases do not count if an ``original`` is wanted.
     """
@@ -430,7 +430,7 @@ def _find_table(
 
 
 def _listed(engine: DuckDBEngine) -> list[tuple[Any, ...]]:
-    """Return the tables and views that may be named, as ``sql/catalog.sql`` does."""
+    """Return the tables and views that can be named, by ``sql/catalog.sql``."""
     if not isinstance(engine, Workbench):
         return engine.rows(sql.statement("catalog/tables"), "find the table")
     here, there = engine.warehouse.schema, [one for one in engine.warehouse.relations() if one.schema != SCHEMA]
@@ -438,13 +438,13 @@ def _listed(engine: DuckDBEngine) -> list[tuple[Any, ...]]:
 
 
 def _releases(engine: DuckDBEngine) -> list[tuple[Any, ...]]:
-    """Return which releases of which tables a database remembers; none if its ledger cannot be read."""
+    """Return the recorded releases of tables in a database; none if its ledger cannot be read."""
     ledger = sql.statement("catalog/kind_of_relation", values={"name": RELEASES, "schema": SCHEMA})
     if not engine.rows(ledger, "is there a ledger?"):
         return []
     try:
         return engine.rows(sql.statement("ledger/targets"), "releases")
-    except SourceError:  # a table of that name which is not ours
+    except SourceError:  # another table of that name
         return []
 
 

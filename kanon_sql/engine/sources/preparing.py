@@ -1,8 +1,8 @@
 """Prepare columns by the rules of [prepare] (docs/prepare.md): casts, dates, decimals, codes of NULL, new columns.
 
-    kanon_prepared    a temporary view: each column of the source as its rules make it, then the new columns
+    kanon_prepared    a temporary view: each column of the source after its rules, then the new columns
 
-All that follows reads the view instead of the source: roles, hierarchies, the search, the release and its script.
+All later steps read the view instead of the source: roles, hierarchies, the search, the release and its script.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.open_source import Source
 
 Rules = tuple[str, ...]
-"""What happens to a column, in this order; or the one expression of a new column."""
+"""The rules of a column, in order; or the one expression of a new column."""
 
 KNOWN_RULES = "rules are trim, lower, null:VALUES, decimal:SIGN, date:FORMAT and cast:TYPE"
 _INNER = "prepared"
@@ -42,7 +42,7 @@ _UNFIT = (
     "names a schema: functions and types of DuckDB's own are called without one.",
     "calls {}(), which is not allowed: docs/prepare.md lists the functions that are, which read their arguments alone.",
 )
-"""By column of sql/prepare/expression.sql, what an error says if it is neither false nor NULL."""
+"""By column of sql/prepare/expression.sql, the error message if it is neither false nor NULL."""
 TITLE = "The columns as the policy prepares them; what cannot be read is NULL"
 _RULE = re.compile(r"(trim|lower)|(null|decimal|date|cast)\s*:\s*(.*?)(\s+or\s+null)?", re.DOTALL | re.IGNORECASE)
 _OF_TEXTS = ("trim", "lower", "decimal", "date")
@@ -55,13 +55,13 @@ _ARGUMENTS = {
     ),
     "cast": (".+", "cast is to a type such as BIGINT, DOUBLE, DECIMAL(18,2), DATE or VARCHAR."),
 }
-"""By kind of rule, a pattern of its argument, and what an error says if it does not match."""
+"""By kind of rule, a pattern of its argument, and the error message if it does not match."""
 _CODE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 _MOST_DIGITS = 38
 _NAMES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN", "VARCHAR")
-"""The types of casts but DECIMAL, by their names in DuckDB."""
+"""The types of casts except DECIMAL, by their names in DuckDB."""
 
-# Classes of characters are written out, and patterns end in \z, so that all engines read them alike.
+# Character classes are written out, and patterns end in \z, so that all engines read them the same.
 _SPACE = r"[ \t\n\f\r\x{00A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
 _AROUND = rf"^{_SPACE}+|{_SPACE}+\z"
 _CURRENCY = (
@@ -84,15 +84,15 @@ _CASTS = {
 class Rule:
     """A rule for a column."""
 
-    text: str  # as it was written
+    text: str  # as given
     kind: str  # trim, lower, null, decimal, date or cast
     argument: str  # after the colon
-    or_null: bool  # what cannot be read is NULL
-    makes: str  # the type of what it reads; empty if it reads no values
+    or_null: bool  # unreadable values become NULL
+    makes: str  # the type that it parses to; empty if it parses nothing
 
 
 def type_of_cast(text: str) -> str | None:
-    """Return the type of a rule ``cast`` as DuckDB writes it; None if no rule casts to it."""
+    """Return DuckDB's name of the type of a rule ``cast``; None if no rule casts to it."""
     try:
         kind = exp.DataType.build(text, dialect="duckdb")
         if text.isalpha():
@@ -122,7 +122,7 @@ def rules_of(given: Mapping[str, str | Sequence[str]]) -> dict[str, Rules]:
 
 
 def parse_preparing(text: str, column: str) -> Rule | None:
-    """Return the rule that a text is; None if it is none, and could be an expression."""
+    """Parse a rule; None if the text is not one and could be an expression."""
     text = text.strip()
     if (found := _RULE.fullmatch(text)) is None:
         return None
@@ -137,11 +137,11 @@ def parse_preparing(text: str, column: str) -> Rule | None:
 
 
 def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
-    """Return a source whose columns are prepared; the source itself if there are no rules.
+    """Return a source with prepared columns; the source itself if there are no rules.
 
-    1. Read the columns of CSV files whose rules read texts as they are written.
+    1. Read CSV columns as unchanged texts if their rules parse texts.
     2. Make the view.
-    3. Count the values that cannot be read, all columns by one scan.
+    3. Count the values that cannot be read, for all columns in one scan.
     """
     if not given:
         return source
@@ -167,7 +167,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
     query = exp.select(*(sql.named(value.value.copy(), name) for name, value in values.items()))
     query = query.from_(sql.aliased(raw.relation, "source"))
     query, reads = _with_new_columns(raw, query, expressions) if expressions else (query, {})
-    # Of rows that were read into a table, the rules are computed once.
+    # Compute the rules only once if the rows were loaded into a table.
     is_copy = raw.file is not None and raw.read.create.kind == "TABLE"
     make = sql.create_table if is_copy else sql.create_view
     create = make(raw.engine.temporary_name("kanon_prepared"), query, temporary=True)
@@ -179,7 +179,7 @@ def with_prepared(source: Source, given: Mapping[str, Rules]) -> Source:
 def _with_new_columns(
     source: Source, query: exp.Select, expressions: Mapping[str, str]
 ) -> tuple[exp.Select, dict[str, Rules]]:
-    """Add new columns to the query of the rows, and return the columns that each of these reads."""
+    """Add new columns to the query of the rows, and return the columns that each of them reads."""
     rows = query.subquery(_INNER)
     columns = source.engine.columns(rows)
     named_once([*(column.name for column in columns), *expressions], source.name)
@@ -188,7 +188,7 @@ def _with_new_columns(
     for name, text in expressions.items():
         where = f"The expression {text!r} of the new column {name!r}"
         made = _expression(source, text, name, where, columns, expressions)
-        # Functions of times of a time zone return what their session has.
+        # Functions of times with a time zone return the session's values.
         parts = [sql.named(part.copy(), f"part_{n}") for n, part in enumerate(made.find_all(exp.Column, exp.Func))]
         typed = source.engine.columns(exp.select(*parts).from_(rows).subquery())
         if any(zone in column.type for column in typed for zone in ("TIME ZONE", "TIMESTAMPTZ")):
@@ -208,7 +208,7 @@ def _with_new_columns(
 def _expression(
     source: Source, text: str, name: str, where: str, columns: Sequence[Column], others: Mapping[str, str]
 ) -> exp.Expr:
-    """Parse the expression of a new column, and check that it reads the table alone."""
+    """Parse the expression of a new column, and check that it reads only the table."""
     try:
         query = exp.select(sqlglot.parse_one(text, read="duckdb"))
         render(query.copy(), "duckdb")
@@ -233,7 +233,7 @@ def _expression(
 
 
 def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
-    """Return a source whose CSV files are read as texts where rules need them."""
+    """Return a source with CSV columns read as texts if rules need them."""
     typed = [
         column.name
         for column in source.columns
@@ -242,14 +242,14 @@ def _with_texts(source: Source, steps: Mapping[str, Sequence[Rule]]) -> Source:
     ]
     if typed and source.is_csv and all(map(Path.is_file, files_at(source.file or Path()))):
         source.engine.run(sql.drop(source.relation), f"read {source.name} again")
-        with reading_as(NOT_STATED, lambda _: None):  # what was found has been told
+        with reading_as(NOT_STATED, lambda _: None):  # the findings were already reported
             read = read_file(source.engine, source.file or Path(), source.relation, source.read.layout, texts=typed)
         return replace(source, setup=(read.create,), columns=read.columns, read=read)
     return source
 
 
 class Value:
-    """The value of a column by its rules; and each rule that may make values NULL, with the value before and after."""
+    """The value of a column by its rules; and each rule that may produce NULLs, with the value before and after."""
 
     def __init__(self, column: Column, rules: Sequence[Rule]) -> None:
         self.value: exp.Expr = sql.column(column.name, "source")
@@ -277,7 +277,7 @@ class Value:
 
 
 def _made(wanted: str, argument: str = "", digits: str = "", **columns: exp.Expr) -> exp.Expr:
-    """Return a column of sql/prepare/values.sql by the argument of a rule, with expressions for the columns there."""
+    """Return a column of sql/prepare/values.sql for a rule's argument, with expressions for the columns there."""
     number = _NUMBER.replace("THOUSANDS", "." if argument == "," else ",").replace("SIGN", argument)
     given = {"around": _AROUND, "number": number, "others": f"[^0-9{argument}+-]", "digits": digits}
     return sql.selected("prepare/values", wanted, values={**given, "argument": argument}, columns=columns)
@@ -286,7 +286,7 @@ def _made(wanted: str, argument: str = "", digits: str = "", **columns: exp.Expr
 def _nulled(rule: Rule, value: exp.Expr, column: Column) -> exp.Expr:
     texts = split_values(rule.argument)
     codes: list[exp.Expr] = [sql.literal(text) for text in texts]
-    if column.family in NUMBERS:  # 1.5 is no whole number, to which it would be rounded
+    if column.family in NUMBERS:  # 1.5 would be rounded to a whole number
         codes = [exp.Literal.number(str(Decimal(text))) for text in texts if _CODE.fullmatch(text)]
     elif column.family != "text":
         codes = [_try_cast(text, column) for text in codes]
@@ -300,12 +300,12 @@ def _try_cast(value: exp.Expr, to: Column) -> exp.Expr:
 
 
 def _cast(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
-    """Return a value in another type; NULL if that is another value."""
+    """Cast a value to another type; NULL if the result is a different value."""
     if to.type == column.type:
         return value.copy()
     if to.family == "text":
         return sql.float_as_text(value.copy()) if column.family == "float" else sql.cast(value.copy(), to.type)
-    if column.family == "boolean":  # by its number
+    if column.family == "boolean":  # through a number
         return _cast(sql.cast(value.copy(), "INTEGER"), Column(column.name, "INTEGER"), to)
     made: exp.Expr = _try_cast(value, to)
     back: exp.Expr = _try_cast(made, column)
@@ -317,7 +317,7 @@ def _cast(value: exp.Expr, column: Column, to: Column) -> exp.Expr:
 
 
 def _unread(source: Source, values: Mapping[str, Value]) -> tuple[dict[str, int], list[str]]:
-    """Return how many values are NULL because their rule could not read them, and which rules ``null`` found none."""
+    """Count the values that became NULL because a rule could not read them; find rules ``null`` without a match."""
     read = [(name, *step) for name, value in values.items() for step in value.read]
     if not read:
         return {}, []

@@ -1,12 +1,12 @@
-"""CSV files: one rule finds the layout, and DuckDB gets it; nothing is skipped, padded or guessed.
+"""CSV files: one rule detects the layout and passes it to DuckDB; nothing is skipped, padded or guessed.
 
-1. The header is the first line that is not blank, behind ``sep=;`` if there is one. The delimiter is the one of
+1. The header is the first line that is not blank, after ``sep=;`` if there is one. The delimiter is the one of
    ``, ; tab |`` that splits it into most names such that all other lines have as many fields (``records``).
-2. All columns are read as texts first. A column is of numbers, dates or times if all of its values are written in one
-   way that loses nothing (``sql/files/kinds.sql``); else it is text.
+2. All columns are read as texts first. A column has numbers, dates or times if all of its values have one format that
+   loses nothing (``sql/files/kinds.sql``); else it is text.
 3. The files are read with these types, and the rows are compared with a plain count of the records (``records``).
 
-``docs/how-to/read-a-file.md`` states the rule; ``layout`` has what can be stated in place of it.
+``docs/how-to/read-a-file.md`` states the rule; ``layout`` has the settings that override it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
     from kanon_sql.engine.duckdb.engine import DuckDBEngine
 
-_FEW = 3  # values that are no numbers or dates: a note gives so few as the reason for a text column
+_FEW = 3  # most values other than numbers or dates that a note gives as the reason for a text column
 _SAMPLE = 512  # rows that are tried for all kinds; the rest is then read as one kind
 _TYPES = {
     "timestampformat": "TIMESTAMP",
@@ -55,7 +55,7 @@ _TYPES = {
     "zoned": "TIMESTAMP WITH TIME ZONE",
     "time": "TIME",
 }
-"""The type of each kind in ``sql/files/kinds.sql``, in the order in which they are tried."""
+"""The type of each kind in ``sql/files/kinds.sql``, in the order of trial."""
 _DECIMALS = {"point": ".", "comma": ","}
 
 
@@ -72,7 +72,7 @@ def read_from(reader: str, place: str | exp.Expr, settings: Mapping[str, Any]) -
 def text_reader(
     path: Path, types: Mapping[str, str], *, csv: bool, header: bool = True, delimiter: str = ","
 ) -> exp.Table:
-    """Return the relation of a file of text with these columns."""
+    """Return the relation of a text file with these columns."""
     settings: dict[str, Any] = {"columns": types}
     if csv:
         settings |= {
@@ -82,24 +82,24 @@ def text_reader(
             "quote": QUOTE,
             "escape": QUOTE,
             "allow_quoted_nulls": False,
-            # Of 2 MB by itself, which a text of a row may exceed; more is room that is taken as it is needed.
+            # The default is 2 MB, which a text can exceed; larger values only allocate memory when needed.
             "max_line_size": LONGEST_LINE,
-            "new_line": "\\n",  # else another end of a line in a name could be taken for that of lines
+            "new_line": "\\n",  # otherwise another line end in a name could count as the line end
         }
     return read_from(CSV if csv else "read_json", str(path), settings)
 
 
 @dataclass(frozen=True)
 class Files:
-    """Files that are one table."""
+    """Files that make up one table."""
 
     engine: DuckDBEngine
     path: Path  # as given
-    pattern: str  # the same as DuckDB takes it
+    pattern: str  # the same as a DuckDB pattern
     files: Sequence[Path]
     layout: Layout
-    as_text: bool  # values of CSV stay as they are written, and those of JSON that would be floats or dates
-    texts: Collection[str] = ()  # columns of CSV that stay as they are written
+    as_text: bool  # CSV values stay unchanged, and JSON values that would be floats or dates
+    texts: Collection[str] = ()  # CSV columns that stay unchanged
 
 
 @dataclass(frozen=True)
@@ -108,19 +108,19 @@ class FileRead:
 
     create: exp.Create  # makes the table
     columns: tuple[Column, ...]
-    layout: Layout  # with the encoding and the decimal sign that were found
+    layout: Layout  # with the detected encoding and decimal sign
     delimiter: str = ","  # of a CSV file
-    formats: Mapping[str, str] = field(default_factory=dict)  # by column, of dates that are not written as in SQL
+    formats: Mapping[str, str] = field(default_factory=dict)  # by column, of dates that are not in SQL's format
     sheet: str | None = None  # of an Excel file with several
     reader: str | None = None  # see ``layout.READERS``; None if no file on this machine was read
 
 
 def read_csv(read: Files, relation: exp.Table) -> FileRead:
-    """Make CSV files a table.
+    """Load CSV files as a table.
 
     Raises:
         SourceError: a line has other fields than the header, or the rows are not the records of the files.
-        UsageError: the header may be a row, or has columns of the same name that must not be.
+        UsageError: the header may be a row, or has columns of the same name although that is an error.
     """
     layout = read.layout
     parts: dict[tuple[Any, ...], _Part] = {}
@@ -128,11 +128,11 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
     for file in read.files:
         header = header_of(file, layout)
         given, notes = names_of_columns(str(read.path), header.fields, layout)
-        names = tuple(spelled.setdefault(folded(name), name) for name in given)  # as in the first file that has it
-        is_alone = len(names) == 1  # where blank lines at the end are no records
+        names = tuple(spelled.setdefault(folded(name), name) for name in given)  # spelled as in its first file
+        is_alone = len(names) == 1  # then blank lines at the end are not records
         part = parts.setdefault((header, names, file if is_alone else None), _Part([], header, names, notes))
         part.files.append(file)
-    for strict in (True, False):  # DuckDB refuses lines that end in two ways, and long ones; Python's csv does not
+    for strict in (True, False):  # DuckDB refuses mixed line ends and long lines; Python's csv does not
         reading = _Reading(**vars(read), parts=[*parts.values()], strict=strict)
         try:
             create, kinds = reading.into(relation)
@@ -150,7 +150,7 @@ def read_csv(read: Files, relation: exp.Table) -> FileRead:
 
 
 class _Part(NamedTuple):
-    """Files of the same header; of one column, a file by itself."""
+    """Files of the same header; a file of one column is always alone."""
 
     files: list[Path]
     header: Header
@@ -159,42 +159,42 @@ class _Part(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """How many texts of a column are what; blank ones do not count (see ``sql/files/kinds.sql``)."""
+    """Counts of the texts of a column by kind; blank ones do not count (see ``sql/files/kinds.sql``)."""
 
     values: int = 0  # all but codes
     codes: int = 0  # of a missing value
     code: str | None = None  # one of them
     names: int = 0  # equal to the name of the column
-    clear: int = 0  # with a sign that can only be that of decimals
+    clear: int = 0  # with a sign that can only be a decimal sign
     with_digits: int = 0
     of_kind: Mapping[str, int] = dict.fromkeys(_TYPES, 0)
 
     @property
     def kind(self) -> str | None:
-        """The first kind that all values are of; None if there is none."""
+        """The first kind of all values; None if there is none."""
         return next((kind for kind, number in self.of_kind.items() if 0 < self.values == number), None)
 
     @property
     def words(self) -> int:
-        """How many values are words, if all others are of a kind; else 0."""
+        """The number of values that are words, if all others are of a kind; else 0."""
         return min((self.values - n for n in self.of_kind.values() if self.with_digits <= n > 0), default=0)
 
 
 @dataclass(frozen=True)
 class _Reading(Files):
-    """A way to read CSV files."""
+    """One attempt to read CSV files."""
 
     parts: Sequence[_Part] = ()
-    strict: bool = True  # DuckDB refuses what the standard for CSV does not allow
+    strict: bool = True  # DuckDB refuses violations of the CSV standard
 
     @cached_property
     def records(self) -> dict[Path, int]:
-        """The records of each file, as Python's csv counts them. Raises a SourceError that names a malformed line."""
+        """The number of records of each file by Python's csv. Raises a SourceError that names a malformed line."""
         return {file: counted_records(file, part.header, self.layout) for part in self.parts for file in part.files}
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds that values may be of, in the order in which they are tried."""
+        """The possible kinds of values, in the order of trial."""
         layout = self.layout
         if self.as_text:
             return ["comma"] if layout.decimal_separator == "," else []
@@ -207,7 +207,7 @@ class _Reading(Files):
         return {"dateformat": self.layout.dateformat, "timestampformat": self.layout.timestampformat}
 
     def into(self, relation: exp.Table) -> tuple[exp.Create, dict[str, str]]:
-        """Read the files into a table; return the statement, and the kinds of columns that are no text."""
+        """Read the files into a table; return the statement, and the kinds of columns that are not text."""
         names = list(dict.fromkeys(name for part in self.parts for name in part.names))
         self.layout.require_drops(names, self.path)
         facts = self._looked_at(names) if self.kinds else {}
@@ -219,7 +219,7 @@ class _Reading(Files):
             except SourceError as error:
                 if not kinds or isinstance(error, NoRoomError):
                     raise
-                # A later value is of another kind; or a line is malformed, which the next statement says.
+                # A later value is of another kind; or a line is malformed, which the next statement reports.
                 facts |= self._facts(kinds)
                 kinds = self._told(facts, kinds)
                 self._make(relation, kinds)
@@ -235,7 +235,7 @@ class _Reading(Files):
         self.engine.run(create, f"read {self.path.name}")
 
     def _lines(self) -> int:
-        """Count the ends of lines behind the headers, outside of quotes, which is fast."""
+        """Count the line ends after the headers, outside quotes; this is fast."""
         header = self.layout.header is not False
         return sum(
             ended_lines(file, self.layout) - part.header.above - header for part in self.parts for file in part.files
@@ -250,7 +250,7 @@ class _Reading(Files):
             )
             if not self.as_text:
                 self.layout.say_left_out(rows - kept, self.path)
-        # Lines are no fewer than records, but for quotes inside of values.
+        # There are at least as many lines as records, except for quotes inside values.
         if rows != lines and rows != (records := sum(self.records.values())):
             raise SourceError(
                 f"{self.path} has {counted(records, 'record')}, and {counted(rows, 'row')} were read. State how it is "
@@ -260,7 +260,7 @@ class _Reading(Files):
     def query(self, kinds: Mapping[str, str], *, checked: bool = False, whole: bool = False) -> exp.Query:
         """Return the query of the files, with columns of these kinds; the others are texts.
 
-        If it is ``checked``, it ends with an error at a value of another kind. If it is ``whole``, no row is left out.
+        If it is ``checked``, a value of another kind is an error. If it is ``whole``, no row is left out.
         """
         queries = []
         for part in self.parts:
@@ -284,7 +284,7 @@ class _Reading(Files):
 
     def _settings(self, part: _Part) -> dict[str, Any]:
         layout = self.layout
-        # Texts of missing values, as they are, and as they stand behind a delimiter and a blank.
+        # Texts of missing values, unchanged, and after a delimiter and a blank.
         missing = [written for text in layout.nullstr or () for written in (text, f" {text}")]
         return {
             "auto_detect": False,
@@ -301,7 +301,7 @@ class _Reading(Files):
         }
 
     def _text(self, name: str) -> exp.Expr:
-        """Return the text of a column; of a number with thousands, without the signs between them."""
+        """Return the text of a column; for numbers, without thousands separators."""
         own: exp.Expr = sql.column(name)
         if self.layout.thousands is None:
             return own
@@ -311,7 +311,7 @@ class _Reading(Files):
         return exp.Case().when(sql.matches(own.copy(), grouped), without).else_(own)
 
     def _value(self, name: str, kind: str, *, checked: bool) -> exp.Expr:
-        """Return the value that a text of a kind is; of a release, whose values stay texts, with a decimal point."""
+        """Return the typed value of a text; in a release, whose values stay texts, with a decimal point."""
         text = self._text(name)
         is_blank = exp.EQ(this=exp.Trim(this=text.copy()), expression=sql.literal(""))
         value: exp.Expr = text if checked else exp.Case().when(sql.negated(is_blank), text)
@@ -319,7 +319,7 @@ class _Reading(Files):
             value = sql.replaced(value, ",", ".")
         elif kind.endswith("format"):
             value = exp.Anonymous(this="strptime", expressions=[value, sql.literal(self._formats[kind])])
-        if not self.as_text:  # checked, a value is cast as the predicate casts it, which DuckDB does once
+        if not self.as_text:  # if checked, the cast equals that of the predicate, and DuckDB computes it once
             cast = exp.TryCast if checked else exp.Cast
             value = cast(this=value, to=exp.DataType.build(_TYPES[kind], dialect="duckdb"))
         if not checked:
@@ -330,7 +330,7 @@ class _Reading(Files):
         return exp.Case().when(is_of_kind, value.copy()).when(sql.negated(is_blank), other)
 
     def _facts(self, names: Iterable[str], limit: int | None = None) -> dict[str, _Facts]:
-        """Return what texts of columns are, in the first rows or in all."""
+        """Return facts about the texts of columns, in the first rows or in all."""
         rows = exp.select(*(sql.named(self._text(name), name) for name in names))
         rows = rows.from_(self.query({}).subquery("texts"))
         relations = {"sample": (rows if limit is None else rows.limit(limit)).subquery()}
@@ -343,7 +343,7 @@ class _Reading(Files):
         return found
 
     def _looked_at(self, names: Sequence[str]) -> dict[str, _Facts]:
-        """Return facts of columns that may be no text: of their first texts, or of all if these do not decide."""
+        """Return facts about columns that may not be text: from their first texts, or all if inconclusive."""
         first = self._facts(names, limit=_SAMPLE)
         if self.layout.may_lack_header and not self.as_text:
             self._require_header(first)
@@ -356,8 +356,8 @@ class _Reading(Files):
         return sure | (self._facts(unsure) if unsure else {})
 
     def _told(self, facts: Mapping[str, _Facts], names: Iterable[str]) -> dict[str, str]:
-        """Return the kinds of columns, and say why a column is text that nearly is of a kind."""
-        # Three digits behind a point are decimals, unless the file is written as where commas are decimal signs.
+        """Return the kinds of columns; report why a column is text although nearly all values are of one kind."""
+        # Three digits after a point are decimals, unless the file appears to use decimal commas.
         as_points = all(part.header.delimiter != ";" for part in self.parts) and not any(
             own.clear and own.kind == "comma" for own in facts.values()
         )
@@ -380,7 +380,7 @@ class _Reading(Files):
         return kinds_of
 
     def _require_header(self, first: Mapping[str, _Facts]) -> None:
-        """Raise if a name may be a value (a number, a date, or a value that its own column has), or is not there."""
+        """Raise if a name is missing or may be a value (a number, a date, or a value of its own column)."""
         for part in self.parts:
             may_be_values = (
                 first[name].names or (place > 0 and not field.strip() and first[name].values + first[name].codes)

@@ -1,4 +1,4 @@
-"""The records of a CSV file of UTF-8, as Python finds them: the header, a count, and the line that is malformed."""
+"""The records of a UTF-8 CSV file by Python's csv: the header, a count, and the malformed line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 QUOTE = '"'
 _DELIMITERS = {"\t": "tabs", "|": "|", ";": "semicolons", ",": "commas"}
-"""Those that are tried, as messages name them: a comma comes last, as names and numbers have some."""
+"""Delimiters in the order of trial, with names for messages: commas come last, as names and numbers have some."""
 LONGEST_LINE = 64 * 1024 * 1024
 _BLOCK = 1 << 22
 _SEPARATOR_LINE = re.compile(r"\s*\"?sep=(?P<sign>.)\"?\s*", re.IGNORECASE)
@@ -31,7 +31,7 @@ _DATA = re.compile(r"\s*[-+]?[0-9.,:/ T-]*[0-9][0-9.,:/ T-]*\s*")
 
 
 class Header(NamedTuple):
-    """Where the first line of a table is, and what it has."""
+    """The position and content of the first line of a table."""
 
     above: int  # lines above it
     delimiter: str
@@ -49,13 +49,13 @@ def _lines_of(path: Path) -> Iterator[Iterator[str]]:
 
 @contextmanager
 def csv_records(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Iterator[Any]:
-    """Open lines for reading by Python's csv, whose fields may be as long as lines of DuckDB."""
+    """Read lines with Python's csv; fields may be as long as DuckDB's lines."""
     quote, escape, limit = QUOTE if layout.quote is None else layout.quote, layout.escape, csv.field_size_limit()
     csv.field_size_limit(LONGEST_LINE)
     try:
         yield csv.reader(
             lines,
-            delimiter=(layout.delim or ",")[0],  # blanks behind it are skipped below
+            delimiter=(layout.delim or ",")[0],  # blanks after it are skipped below
             quotechar=quote or None,
             quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
             escapechar=escape if escape not in {None, "", quote} else None,
@@ -68,15 +68,15 @@ def csv_records(lines: Iterable[str], layout: Layout, *, strict: bool = False) -
 
 
 def _width(record: Sequence[str], wanted: int) -> int:
-    """Return how many fields a record has; a delimiter at its end begins no value, as to DuckDB."""
+    """Return the number of fields of a record; as in DuckDB, a trailing delimiter starts no value."""
     return wanted if len(record) == wanted + 1 and not record[-1] else len(record)
 
 
 def ended_lines(file: Path, layout: Layout) -> int:
-    """Return how many lines of a file end outside of quotes.
+    """Count the lines of a file that end outside quotes.
 
     Raises:
-        SourceError: a carriage return alone ends lines beside other ends, which DuckDB reads as something else.
+        SourceError: some lines end in a lone carriage return and others do not, which DuckDB reads differently.
     """
     quote = (QUOTE if layout.quote is None else layout.quote).encode()
     all_else = bytes(byte for byte in range(256) if byte not in b"\r\n" + quote)
@@ -88,7 +88,7 @@ def ended_lines(file: Path, layout: Layout) -> int:
             has_alone = b"\r" in block and block.count(b"\r") > block.count(b"\r\n")
             parts = [block]
             if quote and quote in block:
-                # Nothing ends between two quotes; a carriage return before them may be alone.
+                # No line ends between two quotes; a carriage return before them may be alone.
                 signs = block if has_alone else block.translate(None, all_else).replace(2 * quote, b"")
                 parts = signs.split(quote)
             outside = quote.join(parts[inside::2])
@@ -104,7 +104,9 @@ def ended_lines(file: Path, layout: Layout) -> int:
 
 
 def counted_records(file: Path, header: Header, layout: Layout) -> int:
-    """Count the records behind the header by Python's csv; in a file of one column, blank lines but for the last ones.
+    """Count the records after the header by Python's csv.
+
+    In a file of one column, blank lines are records too, except at the end.
 
     Raises:
         SourceError: a line has another number of fields than the header, or a quote has no end.
@@ -140,7 +142,7 @@ def counted_records(file: Path, header: Header, layout: Layout) -> int:
 
 
 def header_of(file: Path, layout: Layout) -> Header:
-    """Return the first line of a table, split by the delimiter that is stated or fits the lines below it best."""
+    """Return the first line of a table, split by the stated delimiter or the best fit for the lines below it."""
     delimiters, first = [*_DELIMITERS] if layout.delim is None else [layout.delim], list[str]()
     with _lines_of(file) as lines:
         above = sum(1 for _ in islice(lines, layout.above))
@@ -163,22 +165,22 @@ def header_of(file: Path, layout: Layout) -> Header:
         return Header(above, delimiter, tuple(split[delimiter][0]))
     if layout.delim is None:
         _require_no_title(file, split, above)
-    # A file of one column: nothing stands between values.
+    # A file of one column has no delimiter.
     return Header(above, layout.delim or _NO_DELIMITER, tuple(_split(first, _NO_DELIMITER, layout)[0]))
 
 
 def _split(lines: Sequence[str], delimiter: str, layout: Layout) -> list[list[str]]:
-    """Return the records of the first lines, up to a quote without an end, which ``counted_records`` names."""
+    """Return the records of the first lines, up to a quote without an end, which ``counted_records`` reports."""
     records = []
     with suppress(csv.Error), csv_records(lines, replace(layout, delim=delimiter)) as found:
         for record in found:
             records.append(record)  # noqa: PERF402 - those before an error are kept
-    is_cut = len(lines) > _FIRST_LINES and len(records) > 1  # the last one may go on
+    is_cut = len(lines) > _FIRST_LINES and len(records) > 1  # the last one may be incomplete
     return records[:-1] if is_cut else records or [lines[0].split(delimiter)]
 
 
 def _require_no_title(file: Path, split: dict[str, list[list[str]]], above: int) -> None:
-    """Raise if the first line has one field by any delimiter, and most others as many as each other by one of them."""
+    """Raise if the first line has one field by any delimiter, but most others agree on more by one of them."""
     for sign, records in split.items():
         widths = [len(record) for record in records[1:] if record]
         ((width, lines),) = Counter(widths).most_common(1) or [(1, 0)]
@@ -192,9 +194,9 @@ def _require_no_title(file: Path, split: dict[str, list[list[str]]], above: int)
 
 
 def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple[tuple[str, ...], list[str]]:
-    """Return the names of columns, and notes on those that were changed.
+    """Return the column names, and notes on those that were changed.
 
-    Names have no blanks around them, each is there once, and ``column_1`` stands where there is none.
+    Names are unique and have no blanks around them; a missing name becomes ``column_1`` and so on.
     """
     given = layout.names or ([""] * len(fields) if layout.header is False else fields)
     if len(given) != len(fields):
@@ -221,7 +223,7 @@ def names_of_columns(place: str, fields: Sequence[str], layout: Layout) -> tuple
 
 
 def require_header(place: str, names: Sequence[str], may_be_values: Iterable[object]) -> None:
-    """Raise if a name may be a value: a number or a date, or what ``may_be_values`` says of it."""
+    """Raise if a name may be a value: a number, a date, or according to ``may_be_values``."""
     doubtful = sum(1 for name, may_be in zip(names, may_be_values, strict=True) if may_be or _DATA.fullmatch(name))
     if doubtful:
         raise UsageError(

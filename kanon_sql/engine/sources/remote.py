@@ -1,6 +1,6 @@
 """Parquet files on other machines, which DuckDB reads by extensions.
 
-Extensions are loaded if they are installed, and downloaded only if that is allowed. Credentials are secrets of DuckDB.
+Extensions are loaded if installed, and downloaded only if allowed. Credentials are secrets of DuckDB.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from kanon_sql.engine.sources.layout import Layout
 
 ALLOWS_INSTALLING = "KANON_INSTALL_EXTENSIONS"
-"""The environment variable that allows to download extensions: 1, true or yes."""
+"""The environment variable that allows downloading extensions: 1, true or yes."""
 
 
 def load_extension(engine: DuckDBEngine, name: str, what: str) -> exp.Expr:
-    """Load the extension that ``what`` needs, and return the statement that does."""
+    """Load the extension that ``what`` needs, and return the statement."""
     load = exp.Command(this="LOAD", expression=sql.identifier(name))
     statements = [load]
     if not is_installed(engine, name):
@@ -54,9 +54,9 @@ def is_installed(engine: DuckDBEngine, name: str) -> bool:
 def read_objects(
     engine: DuckDBEngine, address: ObjectAddress, relation: exp.Table, layout: Layout
 ) -> tuple[FileRead, exp.Expr]:
-    """Make Parquet files at an address a view; return how they are read, and the statement that must run before.
+    """Create a view of Parquet files at an address; return how they are read, and the statement to run before.
 
-    An address that ends in a slash stands for all Parquet files below.
+    An address that ends in a slash includes all Parquet files below.
     """
     pattern = f"{address.shown}**/*.parquet" if address.shown.endswith("/") else address.shown
     reader = reader_of(PurePosixPath(pattern), layout)

@@ -1,8 +1,8 @@
-"""Sessions of Spark: opened by a URL, with settings of ours while a statement runs; their catalog, and errors as ours.
+"""Spark sessions: opened by a URL, with kanon's settings while a statement runs; their catalog, and translated errors.
 
-Errors become one or two lines that say what, where and what to do, and quote no cell and no Java. The session's own
-catalog takes names of tables of letters, digits and underscores alone. Names of ours with other characters, such as
-``patients_k5.age`` for the hierarchy of a view, are written in another way there.
+Errors become one or two lines that name the problem, the place and the fix, and quote no cell and no Java. The session
+catalog allows only letters, digits and underscores in table names. Kanon's names with other characters, such as
+``patients_k5.age`` for the hierarchy of a view, are encoded there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]")
 _TEXT = re.compile(r"\[[A-Z0-9_.]+\] (?P<text>[^\n]*?)(?: SQLSTATE: .*)?(?:\n|$)")
-# Conditions whose text is made from names alone. Those of types may quote an expression, with the labels in it.
+# Conditions whose text contains only names. Those of types may quote an expression with its labels.
 _OF_NAMES = re.compile(
     r"TABLE_OR_VIEW_|SCHEMA_NOT_FOUND|SCHEMA_ALREADY|UNRESOLVED_COLUMN|LOCATION_ALREADY|INVALID_SCHEMA_OR_RELATION_NAME"
     r"|INVALID_TEMP_OBJ_REFERENCE|REQUIRES_SINGLE_PART_NAMESPACE|PATH_NOT_FOUND|DATA_SOURCE_NOT_FOUND|UNABLE_TO_INFER"
@@ -44,12 +44,12 @@ _STOPPED = ("OPERATION_CANCELED", "SPARK_JOB_CANCELLED", "JOB_CANCELLED", "cance
 _LOST = ("SparkContext was shut down", "Cannot call methods on a stopped SparkContext", "SESSION_CLOSED", "NO_ACTIVE")
 _OF_VALUES = "22"
 _LOGGER = "SQLQueryContextLogger"
-"""What pyspark writes whole errors to, cells and all."""
+"""pyspark's logger of whole errors, including cells."""
 
 
 @contextmanager
 def spark_errors(title: str) -> Iterator[None]:
-    """Make errors of Spark inside ours; pyspark does not write them to the log meanwhile."""
+    """Translate Spark errors to kanon's; keep pyspark from logging them."""
     from pyspark.errors import PySparkException
 
     try:
@@ -70,7 +70,7 @@ def spark_errors(title: str) -> Iterator[None]:
 
 
 def condition_of(error: Exception) -> tuple[str, str]:
-    """Return the condition of an error of Spark, and its SQLSTATE; empty where it has none."""
+    """Return the condition of a Spark error, and its SQLSTATE; empty if it has none."""
     text = str(error)
     condition, state = _CONDITION.search(text), _STATE.search(text)
     return condition[1] if condition else "", state[1] if state else ""
@@ -116,18 +116,18 @@ _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-"""How statements are read and values are written, whatever the settings of the session are."""
+"""Settings for reading statements and writing values, which override the session's."""
 
 _OF_A_NEW_ONE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "OFF",  # what Spark writes to its log quotes cells
+    "spark.log.level": "OFF",  # Spark's log messages quote cells
 }
 
 
 @contextmanager
 def ours(session: Any, zone: str) -> Iterator[None]:  # noqa: ANN401 - a session of either kind
-    """Give a session the settings that our statements need, and a time zone; take them back at the end."""
+    """Apply kanon's settings and a time zone to a session; restore its own at the end."""
     before: dict[str, str | None] = {}
     try:
         for name, value in {**_SETTINGS, "spark.sql.session.timeZone": zone}.items():
@@ -144,9 +144,9 @@ def ours(session: Any, zone: str) -> Iterator[None]:  # noqa: ANN401 - a session
 
 
 def tagged(session: Any, tag: str, stack: ExitStack) -> Callable[[str], object]:  # noqa: ANN401 - as above
-    """Give a tag to the jobs that begin from now on; return what stops those that have it.
+    """Tag the jobs that start from now on; return a function that stops tagged jobs.
 
-    Tags of a classic session are known to one thread of Java alone, which an interrupted call leaves behind.
+    The tags of a classic session belong to one Java thread, which an interrupted call leaves behind.
     """
     if is_connect(session):
         session.addTag(tag)
@@ -159,23 +159,23 @@ def tagged(session: Any, tag: str, stack: ExitStack) -> Callable[[str], object]:
 
 
 def is_connect(session: Any) -> bool:  # noqa: ANN401 - as above
-    """Return True if a session speaks to a server by Spark Connect; else it has a driver of its own."""
+    """Return True if a session uses a server by Spark Connect; else it has a driver of its own."""
     return any(kind.__module__.startswith("pyspark.sql.connect") for kind in type(session).__mro__)
 
 
 def is_on_this_machine(session: Any) -> bool:  # noqa: ANN401 - as above
-    """Return True if all of Spark runs here, as this user: then it writes files that we can read."""
+    """Return True if all of Spark runs here, as this user, so that kanon can read its files."""
     return not is_connect(session) and re.fullmatch(r"local(\[.*\])?", session.sparkContext.master) is not None
 
 
 def opened(url: str) -> tuple[Any, bool]:
-    """Return the session that a URL names, and whether Spark was started for it.
+    """Return the session of a URL, and whether Spark was started for it.
 
     ``spark:`` runs Spark in this process, on all cores; ``spark:local[2]`` on two; ``spark://host:7077`` on a cluster;
-    ``sc://host:15002`` speaks to a server of Spark Connect. Settings follow a question mark.
+    ``sc://host:15002`` connects to a Spark Connect server. Settings follow a question mark.
     """
     try:
-        with warnings.catch_warnings():  # of a pandas that is newer than this pyspark knows; none is used here
+        with warnings.catch_warnings():  # about a pandas newer than this pyspark knows; none is used here
             warnings.simplefilter("ignore", FutureWarning)
             import pyspark.sql
     except ImportError:
@@ -201,7 +201,7 @@ def opened(url: str) -> tuple[Any, bool]:
         session.sparkContext.setLogLevel(str(settings_of_it["spark.log.level"]))
     except Exception as error:  # noqa: BLE001 - pyspark raises what Java does, and errors of its own
         raise _unreachable(url, error) from None
-    finally:  # pyspark sets an answer of its own to Ctrl-C when it starts
+    finally:  # pyspark replaces the handler of Ctrl-C when it starts
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, on_ctrl_c)
     return session, True
@@ -217,7 +217,7 @@ def _connected(url: str) -> Any:  # noqa: ANN401 - as above
             "Spark Connect needs gRPC, which is not here: pip install 'kanon-sql[spark-connect]'."
         ) from None
     address = urlsplit(url)
-    try:  # gRPC itself would try for many minutes
+    try:  # gRPC itself would retry for many minutes
         socket.create_connection((address.hostname or "localhost", address.port or _PORT), _WAIT).close()
     except (OSError, ValueError) as error:
         raise _unreachable(url, error) from None
@@ -246,12 +246,12 @@ _OTHER = re.compile(r"[^a-z0-9]")
 
 
 def kept_as(name: str) -> str:
-    """Return the name under which a table of kanon's own is kept; no two are kept under the same one."""
+    """Return the stored name of one of kanon's own tables; different tables have different names."""
     if not name or _TAKEN.fullmatch(name):
         return name
     return "of_" + _OTHER.sub(lambda found: "__" if found[0] == "_" else f"_{ord(found[0]):x}_", name)
 
 
 def with_kept_names(statement: exp.Expr) -> exp.Expr:
-    """Return a statement with the names under which tables of kanon's own are kept."""
+    """Return a statement with the stored names of kanon's own tables."""
     return with_names(statement, lambda table: kept_as(table.name) if folded(table.db) == SCHEMA else None)

@@ -1,7 +1,7 @@
 """Spark: a warehouse by pyspark, in a session with a driver of its own or by Spark Connect.
 
-Rows go there and come back by Arrow or Parquet; types that are not carried as such go as text. Files that Spark reads
-are named as its own SQL does: ``parquet.`/data/visits``` where a table would stand.
+Rows are transferred by Arrow or Parquet; types that these do not support are sent as text. Files that Spark reads have
+their names in Spark SQL: ``parquet.`/data/visits``` in place of a table.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _GLOBAL = "global_temp"
 
 
 class SparkWarehouse(Warehouse):
-    """The tables that a session of Spark knows.
+    """The tables of a Spark session.
 
-    Spark has no transactions: what was made is dropped where the work ends in an error.
+    Spark has no transactions: after an error, kanon drops what it made.
     """
 
     dialect = "spark"
     kind: Place = "Spark"
     all_or_nothing = False
-    tests_together = True  # every statement is a job, which takes long however little it does
+    tests_together = True  # every statement is a job, which is slow even for little work
 
     def __init__(self, session: Any, *, owned: bool, url: str | None = None) -> None:  # noqa: ANN401 - of pyspark
-        """Work in a SparkSession, or in that of a DataFrame; one that is ``owned`` ends with this."""
+        """Use a SparkSession, or that of a DataFrame; closing the warehouse stops an ``owned`` one."""
         self._frame = None if hasattr(session, "catalog") else session
         self.session = session if self._frame is None else session.sparkSession
         self.place = shown_url(url) if url else "Spark Connect" if is_connect(self.session) else "Spark"
@@ -75,7 +75,7 @@ class SparkWarehouse(Warehouse):
 
     @classmethod
     def connect(cls, source: Any) -> SparkWarehouse:  # noqa: ANN401 - a URL, a session or a data frame
-        """Return the Spark at a URL (see ``session.opened``), or that of a session or a data frame."""
+        """Return the Spark warehouse of a URL (see ``session.opened``), a session or a data frame."""
         if getattr(source, "isStreaming", False):
             raise SourceError("The data frame is a stream, which has no end: write it to a table first.")
         session, owned = opened(source) if isinstance(source, str) else (source, False)
@@ -92,9 +92,9 @@ class SparkWarehouse(Warehouse):
     # What there is
 
     def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
-        """Return the data frame that a source is, or what a table names, as a relation of the session.
+        """Return the relation of a data frame, or of a table that can be found directly by name.
 
-        What is there under the very name needs no list of all that there is, which is long in some catalogs.
+        An exact name needs no list of all relations, which is long in some catalogs.
         """
         frame = source if hasattr(source, "sparkSession") and not hasattr(source, "catalog") else None
         if frame is not None and table is not None:
@@ -107,14 +107,14 @@ class SparkWarehouse(Warehouse):
             found: Any = frame
             if files is not None:
                 reader = self.session.read.format(files["format"].lower())
-                is_csv = files["format"].lower() == "csv"  # with names in its first line, and types as Spark finds them
+                is_csv = files["format"].lower() == "csv"  # with names in its first line, and types that Spark infers
                 found = (reader.options(header=True, inferSchema=True) if is_csv else reader).load(files["path"])
             found.createOrReplaceTempView(render(name, self.dialect))
         self._named.append(name)
         return name
 
     def _found(self, name: str) -> exp.Table | None:
-        """Return the relation that is there under a name, or under ``SCHEMA.NAME``; else None."""
+        """Return the relation of a name or of ``SCHEMA.NAME``; None if it does not exist."""
         *before, last = name.split(".")
         if len(before) > 1 or not all([*before, last]) or SCHEMA in map(folded, before):
             return None
@@ -125,7 +125,7 @@ class SparkWarehouse(Warehouse):
         return sql.relation(described.name, None if is_current else schema)
 
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
-        """Return tables and views; those of the session go by the current schema, where they hide others."""
+        """Return tables and views; session ones are listed under the current schema, where they hide others."""
         mine = {table.name for table in (*self._named, *self._temporary)}
         schemas = [one for one in self.schemas() if schema in {None, one}]
         if not schemas:
@@ -209,7 +209,7 @@ class SparkWarehouse(Warehouse):
             self._delete(statement, title)
             return
         if _is_temporary(statement):
-            # Kept for itself: a cached view would be planned again, through all that it was made from, at every use.
+            # Computed separately: Spark plans a cached view again at every use, through everything it was made from.
             self.frame(statement.expression, statement.this, title)
             return
         if isinstance(statement, exp.Create) and statement.kind == "SCHEMA" and self._is_in_memory():
@@ -238,16 +238,16 @@ class SparkWarehouse(Warehouse):
             into.take(table, types, read_from("read_parquet", str(place / "*.parquet"), {}) if has_rows else None)
 
     def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
-        """Make rows a temporary view (see ``Warehouse.upload``): they are local to the driver, and are not computed."""
+        """Create a temporary view from rows (see ``Warehouse.upload``), which are local to the driver."""
         with self._working(title, sql.create_view(table, shape, temporary=True)):
             types = [field.dataType for field in self._query(shape).schema.fields]
             sent(self.session, rows, shape.named_selects, types).createOrReplaceTempView(render(table, self.dialect))
         self._temporary.append(table)
 
     def frame(self, query: exp.Query, table: exp.Table, title: str) -> Any:  # noqa: ANN401 - of pyspark
-        """Return the rows of a query as a data frame that is computed once, and that knows nothing of where from.
+        """Return the rows of a query as a data frame that is computed once and has no lineage.
 
-        ``table`` is the temporary view that it is to be for a while.
+        ``table`` is its temporary view in the meantime.
         """
         with self._working(title, query):
             frame = self._query(query).localCheckpoint(eager=True)
@@ -262,7 +262,7 @@ class SparkWarehouse(Warehouse):
         self.run(rename, "the verified release takes its name")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
-        with suppress(KanonError):  # the error that led here is reported
+        with suppress(KanonError):  # the original error is reported
             self.drop(relation, kind)
         for table in [table for table in self._made if folded(table.db) == SCHEMA]:
             with suppress(KanonError):
@@ -271,14 +271,14 @@ class SparkWarehouse(Warehouse):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the statements inside one after the other: Spark has no transactions (see ``undo``)."""
+        """Run the statements inside one by one: Spark has no transactions (see ``undo``)."""
         self._made.clear()
         yield
         self._made.clear()
 
     @contextmanager
     def alone(self, table: exp.Table, query: exp.Query) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows as they are now; Spark has no locks."""
+        """Yield the current rows; Spark has no locks."""
         yield self.rows(query, "earlier releases, as they are now") if self.kind_of(table) is not None else []
 
     def forget(self) -> None:
@@ -301,14 +301,14 @@ class SparkWarehouse(Warehouse):
         return self.session.sql(text)
 
     def _texts(self, statement: exp.Expr) -> list[str]:
-        if isinstance(statement, exp.Command):  # Spark's own, which is no statement of DuckDB
+        if isinstance(statement, exp.Command):  # Spark's own, not a DuckDB statement
             return [statement.sql(self.dialect)]
-        # Settings that stand before a recursive query are among those that ``ours`` takes back.
+        # ``ours`` restores the settings that precede a recursive query.
         return rendered(with_kept_names(statement), self.dialect)
 
     @contextmanager
     def _working(self, title: str, statement: exp.Expr | None = None) -> Iterator[None]:
-        """Log a statement, and work with our settings, with errors of ours; an interrupt stops the jobs too."""
+        """Log a statement, and run it with kanon's settings and errors; an interrupt stops the jobs too."""
         if statement is not None:
             self.tell(Logged(title, statement, {}, self.dialect))
         tag = f"kanon-{uuid.uuid4().hex}"
@@ -327,14 +327,14 @@ class SparkWarehouse(Warehouse):
                 except KeyboardInterrupt:
                     stop(tag)
                     raise
-        except KeyboardInterrupt:  # which is what jobs that were stopped end with
+        except KeyboardInterrupt:  # stopped jobs end with it
             check_deadline(title)
             raise
 
     def _in_own_directory(self, schema: exp.Create) -> exp.Create:
-        """Return a schema of a catalog in memory in a directory that no other program used.
+        """Return a schema of an in-memory catalog in a directory that no other program used.
 
-        The files of its tables outlive such a catalog, and Spark makes no table where there are files.
+        The files of its tables outlive such a catalog, and Spark creates no table over existing files.
         """
         place = f"{self.session.conf.get('spark.sql.warehouse.dir')}/{schema.this.db}-{uuid.uuid4().hex}.db"
         found = schema.copy()
@@ -342,7 +342,7 @@ class SparkWarehouse(Warehouse):
         return found
 
     def _delete(self, statement: exp.Delete, title: str) -> None:
-        """Delete rows by writing the table again without them: a table of Parquet files has no DELETE."""
+        """Delete rows by rewriting the table without them: a table of Parquet files has no DELETE."""
         table, condition = statement.this, statement.args["where"].this
         there = sql.relation(_KEPT, table.db)
         kept = exp.Not(this=exp.Paren(this=exp.Coalesce(this=condition.copy(), expressions=[exp.false()])))
@@ -380,7 +380,7 @@ _BY_CHARACTERS = "UTF8_BINARY"
 
 
 def from_spark_type(name: str) -> str:
-    """Return DuckDB's type for a ``DataType.simpleString()``; where it has none, Spark's own name in capitals."""
+    """Return DuckDB's type for a ``DataType.simpleString()``; Spark's name in capitals if there is none."""
     if (match := _COLLATED.fullmatch(name)) is not None:
         return "VARCHAR" if match[1] == _BY_CHARACTERS else f"STRING WITH COLLATION {match[1]}"
     if (match := _DECIMAL.fullmatch(name)) is not None:
@@ -399,7 +399,7 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "DECI
 
 
 def sent(session: Any, rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[Any]) -> Any:  # noqa: ANN401 - of pyspark
-    """Return a data frame of Spark with rows of texts, cast to types by Spark."""
+    """Return a Spark data frame with rows of texts, which Spark casts to types."""
     import pyarrow as pa
     from pyspark.sql import functions
 
@@ -415,7 +415,7 @@ def sent(session: Any, rows: Iterable[Sequence[Any]], names: Sequence[str], type
 
 
 def _plain(frame: Any) -> Any:  # noqa: ANN401 - of pyspark
-    """Return a data frame with its columns under names of ours, those of other types as text."""
+    """Return a data frame with numbered column names; columns of unsupported types are cast to text."""
     from pyspark.sql import functions
 
     renamed = frame.toDF(*places(frame.columns))

@@ -1,1 +1,1 @@
-"""Databases that are not DuckDB, and the DuckDB beside them in which is searched."""
+"""Databases other than DuckDB, and the DuckDB workbench beside them that runs the search."""

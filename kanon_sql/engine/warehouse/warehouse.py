@@ -1,11 +1,11 @@
-"""The warehouse: the engine that holds a table which is too large, or too well kept, to be carried elsewhere.
+"""The warehouse: an engine that holds a table that is too large or too sensitive to be moved.
 
-Little is needed of it: which relations and columns there are, the distinct tuples of some columns with their
-counts (one scan), and to run the statements that publish (one scan). Everything between is done on the workbench, an
-embedded DuckDB, on those tuples: see ``kanon_sql.engine.warehouse.workbench``. Rows go there as texts that it reads,
-into types that its columns have.
+A warehouse must list relations and columns, return the distinct tuples of some columns with their counts (one scan),
+and run the statements that publish (one scan). Everything between happens on those tuples on the workbench, an embedded
+DuckDB: see ``kanon_sql.engine.warehouse.workbench``. Rows are transferred as texts, and the workbench casts them to the
+types of its columns.
 
-For frequency sets that are not to leave it, the statements of a search run there too: a warehouse is an engine.
+For frequency sets that must not leave it, the statements of a search run there too: a warehouse is an engine.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 RelationKind = Literal["TABLE", "VIEW", "MATERIALIZED VIEW"]
 
 N = "kanon_n"
-"""Column of fetched tuples: how many rows have them."""
+"""Count column of fetched tuples."""
 
-# Types of DuckDB, but for those of a family, whose values come over unchanged.
+# DuckDB types, besides those of a family, whose values are transferred unchanged.
 _COME_OVER = {"UUID", "TIME", "TIME WITH TIME ZONE", "JSON"}
 
 
 class Receiver(Protocol):
-    """Takes the rows that are fetched from a warehouse: the workbench."""
+    """Receives the rows fetched from a warehouse: the workbench."""
 
     @property
     def spills_to(self) -> Path:
-        """The directory in which private ones may be made."""
+        """The parent directory of private directories."""
 
     def take(
         self,
@@ -51,9 +51,9 @@ class Receiver(Protocol):
         written: bool = False,
         more: bool = False,
     ) -> None:
-        """Make rows with columns ``column_0``, ``column_1`` and so on a temporary table, or add ``more`` to it.
+        """Create a temporary table from rows with columns ``column_0``, ``column_1`` and so on, or add ``more`` to it.
 
-        None stands for no rows; those that PostgreSQL has ``written`` are texts.
+        None stands for no rows; rows ``written`` by PostgreSQL are texts.
         """
 
 
@@ -67,38 +67,38 @@ class ListedRelation:
 
 
 class Warehouse(Engine, Protocol):
-    """Holds tables and runs statements in its own dialect; a search may run there as on the workbench."""
+    """Holds tables and runs statements in its own dialect; a search can run there as on the workbench."""
 
-    place: str  # which one it is, without any password
-    schema: str  # where a bare name is looked up and made
-    given: tuple[Any, ...]  # what it may be opened by: a URL, a connection or a session
-    temporary_schema: str | None = None  # where temporary views are found, whatever has the same name
-    tell: Callable[[Logged], None] = lambda _logged: None  # called with every statement before it is run
+    place: str  # which one, without any password
+    schema: str  # for looking up and creating bare names
+    given: tuple[Any, ...]  # the ways to open it: a URL, a connection or a session
+    temporary_schema: str | None = None  # schema of temporary views, even if other relations have the same name
+    tell: Callable[[Logged], None] = lambda _logged: None  # called with every statement before it runs
 
     # Relations
 
     def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401, ARG002 - as open_source
-        """Return the relation that a source is, or that a table names, if it is not listed; else None."""
+        """Return the relation of a source or table name that is not listed; else None."""
         return None
 
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
-        """Return the tables and views that a person may name, but for those of the system; or those of one schema."""
+        """Return the tables and views that can be named, without system ones; or those of one schema."""
 
     def schemas(self) -> list[str]:
-        """Return the schemas, but for those of the system."""
+        """Return the schemas, without system ones."""
 
     def constraints(self) -> list[Constraint]:
-        """Return the keys and foreign keys of all tables, if they can be declared."""
+        """Return the keys and foreign keys of all tables, if the warehouse can declare them."""
         return []
 
     def columns(self, relation: exp.Expr) -> tuple[Column, ...]:
-        """Return the columns of a relation, with the types that DuckDB has for theirs.
+        """Return the columns of a relation, with DuckDB's types.
 
-        A type that DuckDB does not have, or of which equal values may be written in several ways, goes by its own name.
+        A type keeps its own name if DuckDB does not have it, or if its equal values may be written differently.
         """
 
     def found(self, relation: exp.Table) -> ListedRelation | None:
-        """Return what there is under a name, if anything."""
+        """Return the relation of a name, or None."""
         place = (relation.db or self.schema, relation.name)
         return next((listed for listed in self.relations() if (listed.schema, listed.name) == place), None)
 
@@ -109,12 +109,12 @@ class Warehouse(Engine, Protocol):
         """Return the text of the query of a view."""
 
     def computed(self, relation: exp.Table) -> set[str]:
-        """Return the columns that are computed: all of a view, and generated ones."""
+        """Return the computed columns: all of a view, and generated ones."""
         is_table = self.kind_of(relation) in {None, "TABLE"}
         return set() if is_table else {column.name for column in self.columns(relation)}
 
     def numbers_of_values(self, relation: exp.Table) -> Mapping[str, int] | None:  # noqa: ARG002 - PostgreSQL knows
-        """Return how many values columns have, as far as that is known without a scan; None if it never is."""
+        """Return the numbers of distinct values of columns that are known without a scan; None if they never are."""
         return None
 
     def names_in_use(self) -> Iterable[str]:
@@ -123,21 +123,21 @@ class Warehouse(Engine, Protocol):
     # Statements
 
     def use_time_zone(self, zone: str) -> None:
-        """Compute labels and texts of instants in a time zone from now on."""
+        """Set the time zone for labels and texts of instants."""
 
     def read(self, column: Column) -> exp.Expr:
-        """Return a column as it is carried over: in its own type, or as text if that says more.
+        """Return a column for transfer: in its own type, or as text if that keeps more.
 
-        0 and -0 are equal and written differently: as text they stay apart, for checks of what is written.
+        0 and -0 are equal and written differently: as text they stay distinct, for checks of the written values.
         """
         value = sql.column(column.name, "source")
         return sql.cast(value, "VARCHAR") if column.family in {"text", "float", "other"} else value
 
     def fetch(self, query: exp.Query, types: Mapping[str, str], into: Receiver, table: exp.Table, title: str) -> None:
-        """Make the rows of a query a temporary table of the workbench, in batches; ``types`` are those of DuckDB."""
+        """Load the rows of a query into a temporary table of the workbench, in batches; ``types`` are DuckDB's."""
 
     def upload(self, table: exp.Table, shape: exp.Query, rows: Iterable[Sequence[Any]], title: str) -> None:
-        """Make rows of texts a temporary table with the columns and types of ``shape``, a query without rows."""
+        """Create a temporary table from rows of texts, with the columns and types of the empty query ``shape``."""
 
     def load(self, table: exp.Table, columns: Cells, title: str, data_type: str = "VARCHAR") -> None:
         shape = exp.select(*(sql.named(sql.cast(exp.null(), data_type), name) for name in columns)).where(exp.false())
@@ -145,25 +145,24 @@ class Warehouse(Engine, Protocol):
         self.upload(table, shape, zip(*texts, strict=True), title)
 
     def rename(self, made: exp.Table, target: exp.Table, kind: RelationKind) -> None:
-        """Give a relation its name; there is nothing of that name."""
+        """Rename a relation; the name must be free."""
 
     def drop(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Drop a relation, or what stands for a temporary table, if it is there."""
+        """Drop a relation, or the replacement for a temporary table, if it exists."""
         self.run(sql.drop(relation, kind), "drop what is not needed any more")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
-        """Drop what was made before an error, if the end of the transaction did not."""
+        """Drop a relation made before an error, unless the end of the transaction did."""
 
     def alone(self, table: exp.Table, query: exp.Query) -> AbstractContextManager[list[tuple[Any, ...]]]:
-        """Return a context in which no other run reads or writes a table of kanon's own, as far as that can be.
+        """Return a context in which no other run reads or writes one of kanon's own tables, as far as possible.
 
-        The table need not be there. Yields the rows of a query of it as they are then, whatever snapshot other tables
-        are read in.
+        The table need not exist. Yields its current rows by a query, whatever snapshot is used for other tables.
         """
 
 
 def with_names(statement: exp.Expr, name_of: Callable[[exp.Table], str | None]) -> exp.Expr:
-    """Return a statement with other names of tables; columns are still qualified by the old ones."""
+    """Return a statement with other table names; columns are still qualified by the old ones."""
     found = statement.copy()
     for table in list(found.find_all(exp.Table)):
         if (name := name_of(table)) not in {None, table.name}:
@@ -174,7 +173,7 @@ def with_names(statement: exp.Expr, name_of: Callable[[exp.Table], str | None]) 
 
 
 def carried_type(column: Column) -> str:
-    """Return the type that a column has on the workbench."""
+    """Return the type of a column on the workbench."""
     return column.lookup_type if column.family != "other" or column.type in _COME_OVER else "VARCHAR"
 
 
@@ -184,7 +183,7 @@ Carried = Literal["warehouse/rows", "warehouse/tuples", "warehouse/values"]
 def carried_query(
     what: Carried, warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column]
 ) -> tuple[exp.Query, dict[str, str]]:
-    """Return a query over some columns of a relation, and the types of what it returns."""
+    """Return a query over some columns of a relation, and the types of its result."""
     values = [sql.named(warehouse.read(column), column.name) for column in columns]
     types = {column.name: carried_type(column) for column in columns}
     each = [exp.Paren(this=value.unalias().copy()) for value in values]
@@ -195,7 +194,7 @@ def carried_query(
 def people_query(
     warehouse: Warehouse, relation: exp.Table, columns: Sequence[Column], person: Column
 ) -> tuple[exp.Query, dict[str, str]]:
-    """Return the query of distinct tuples in which people are numbers, not names, and the types of what it returns."""
+    """Return the query of distinct tuples with numbers in place of people's names, and the types of its result."""
     query, types = carried_query("warehouse/tuples", warehouse, relation, columns)
     others = [sql.column(name, "tuples") for name in types if name not in {person.name, N}]
     tuples = {"tuples": query.subquery("tuples")}
@@ -208,7 +207,7 @@ _WITH_DATES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 
 
 def as_duckdb_writes(text: exp.Expr, kind: str) -> exp.Expr:
-    """Return a text of PostgreSQL as DuckDB reads it; it would take a time before Christ for one after.
+    """Convert a PostgreSQL text to DuckDB's format; without it, DuckDB would read a time before Christ as one after.
 
     ``0044-03-15 12:00:00 BC`` is ``0044-03-15 (BC) 12:00:00`` there.
     """
@@ -216,7 +215,7 @@ def as_duckdb_writes(text: exp.Expr, kind: str) -> exp.Expr:
 
 
 def as_postgres_writes(text: exp.Expr, kind: str) -> exp.Expr:
-    """The way back of ``as_duckdb_writes``."""
+    """Convert a DuckDB text to PostgreSQL's format: the inverse of ``as_duckdb_writes``."""
     return _replaced(text, r"^(\S+) \(BC\)(.*)$", r"\1\2 BC") if kind in _WITH_DATES else text
 
 
@@ -225,12 +224,12 @@ def _replaced(text: exp.Expr, pattern: str, by: str) -> exp.Expr:
 
 
 def places(names: Iterable[str]) -> list[str]:
-    """Return the names under which columns are carried over."""
+    """Return the names of transferred columns."""
     return [f"column_{number}" for number, _ in enumerate(names)]
 
 
 def plain(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a row with its numbers as DuckDB has them: sums of whole numbers are no decimals."""
+    """Return a row with DuckDB's types of numbers: sums of whole numbers are not decimals."""
     return tuple(
         (int(value) if value == value.to_integral_value() else float(value))
         if isinstance(value, Decimal) and value.is_finite()

@@ -1,8 +1,8 @@
-"""The workbench: an embedded DuckDB that has the tables of a warehouse as far as statements read them.
+"""The workbench: an embedded DuckDB with the parts of warehouse tables that statements read.
 
-A table of the warehouse is known here under its own name. When a statement first asks for some of its columns, their
-distinct tuples are fetched with their counts, by one scan there; a view repeats each tuple as often as it is there. So
-every statement that is written for a table runs here unchanged, with the same result, and rows stay where they are.
+A table of the warehouse has the same name here. When a statement first reads some of its columns, their distinct tuples
+are fetched with their counts, in one scan there; a view repeats each tuple by its count. So every statement for a table
+runs here unchanged, with the same result, and the rows stay in the warehouse.
 
     kanon_tuples_1(age, sex, kanon_n)      fetched
     patients(age, sex)                     the view: each tuple kanon_n times
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
 
 SCHEMA = "kanon"
 SENT = "sent"
-"""The name that the table has whose rows are sent."""
+"""Name of the table whose rows are sent."""
 _TEXT = "VARCHAR"
 _HIERARCHY, _LEDGER = "hierarchy_", "releases"
 _ROW, _SENT_AT_ONCE = "rowid", 100_000
-"""Rows that are held in memory on the way to the warehouse."""
+"""Rows held in memory on the way to the warehouse."""
 
 
 @dataclass
 class Mirror:
-    """A relation of the warehouse as the workbench has it."""
+    """A relation of the warehouse on the workbench."""
 
     relation: exp.Table
     columns: tuple[Column, ...]
     brought: frozenset[str] = frozenset()  # names of the columns whose tuples were fetched
     person: Column | None = None  # the column whose values are people, fetched as numbers
-    tuples: exp.Table | None = None  # the table of tuples; None before any was fetched
-    by_row: bool = False  # each row is fetched by itself, without a count: of a table with a key, no two are alike
-    sealed: bool = False  # none may be fetched
+    tuples: exp.Table | None = None  # the table of tuples; None before the first fetch
+    by_row: bool = False  # fetch single rows, without a count: a table with a key has no equal rows
+    sealed: bool = False  # fetching is not allowed
 
     @property
     def complete(self) -> bool:
@@ -70,7 +70,7 @@ class Workbench(DuckDBEngine):
     """An embedded DuckDB beside a warehouse."""
 
     warehouse: Warehouse
-    has_collations = False  # texts that a warehouse compares in another way than by their characters are no texts here
+    has_collations = False  # warehouse columns with other collations have no text type here
 
     @classmethod
     def beside(cls, warehouse: Warehouse, resources: Resources | None = None) -> Self:
@@ -84,7 +84,7 @@ class Workbench(DuckDBEngine):
         self.all_or_nothing, self.is_shared = warehouse.all_or_nothing, True
         warehouse.use_time_zone(self.time_zone)
         self._mirrors: dict[tuple[str, str], Mirror] = {}
-        self._seen: dict[int, exp.Expr] = {}  # held, so that no other statement gets the number of one that is gone
+        self._seen: dict[int, exp.Expr] = {}  # keeps references, so that no identity is used twice
         self.unreadable: set[tuple[str, str]] = set()
         warehouse.tell, warehouse.statements = self.log, self.statements
         for schema in dict.fromkeys((warehouse.schema, *warehouse.schemas())):
@@ -97,7 +97,7 @@ class Workbench(DuckDBEngine):
                 own = sql.relation(listed.name, listed.schema)
                 try:
                     self._copy_own(own)
-                except NoRightError:  # said where it is needed: a check of a table needs none of them
+                except NoRightError:  # reported if needed: a check of a table needs none of them
                     self.unreadable.add(self._key(own))
 
     @property
@@ -122,7 +122,7 @@ class Workbench(DuckDBEngine):
             raise
 
     def _require_readable(self, query: exp.Select) -> None:
-        """Raise if values that came are none of the types that they are to have."""
+        """Raise if fetched values do not have their expected types."""
         casts = [value.this for value in query.selects]
         lost = [
             exp.Sub(this=exp.Count(this=value.this), expression=exp.Count(this=exp.TryCast(**value.copy().args)))
@@ -141,14 +141,14 @@ class Workbench(DuckDBEngine):
     # Relations of the warehouse
 
     def mirror(self, relation: exp.Table) -> Mirror:
-        """Return a relation of the warehouse as it is known here, from now on."""
+        """Return the mirror of a warehouse relation; make it if there is none."""
         key = self._key(relation)
         if key not in self._mirrors:
             self._mirrors[key] = Mirror(relation.copy(), self.warehouse.columns(relation))
         return self._mirrors[key]
 
     def kind_of(self, relation: exp.Table) -> str | None:
-        """Return what a relation of the warehouse is, and know it from now on; None if there is none of that name."""
+        """Return the kind of a warehouse relation, and mirror it; None if the name does not exist."""
         kind = self.warehouse.kind_of(relation)
         if kind is not None and folded(relation.db or self.warehouse.schema) != SCHEMA:
             self.mirror(relation)
@@ -161,19 +161,19 @@ class Workbench(DuckDBEngine):
         return self.warehouse.definition_of(view)
 
     def relations_behind(self, relation: exp.Table) -> list[exp.Table]:
-        """Return the relation alone: what a view reads cannot be replaced there."""
+        """Return only the relation: relations behind a view cannot be replaced there."""
         return [relation]
 
     @contextmanager
     def alone(self, table: exp.Table, query: exp.Query) -> Iterator[None]:
-        """Lock a table of kanon's own, as far as the warehouse can, and read it as it is now."""
+        """Lock one of kanon's own tables, as far as the warehouse can, and read its current rows."""
         with self.warehouse.alone(table, query) as rows:
             self.newest_entries = rows
             yield
 
     @property
     def keepers(self) -> list[DuckDBEngine | Warehouse]:
-        """The workbench, which has a copy of the ledger, and the warehouse."""
+        """Return the workbench, which has a copy of the ledger, and the warehouse."""
         return [self, self.warehouse]
 
     @contextmanager
@@ -182,10 +182,10 @@ class Workbench(DuckDBEngine):
             yield
 
     def carried(self, query: exp.Query, source: exp.Table, typed: Mapping[str, exp.Expr], title: str) -> exp.Query:
-        """Carry the rows of a query over, and return the query of them there."""
+        """Send the rows of a query to the warehouse, and return the query of them there."""
         table = make_table(self, "kanon_carried", query, title)
         kinds = {column.name: column.type for column in self.columns(table)}
-        row = sql.column(_ROW)  # numbered from somewhere, as long as the transaction is open that made it
+        row = sql.column(_ROW)  # numbered from any start, while the transaction that made it is open
         ends = exp.select(exp.Min(this=row), exp.Max(this=row.copy())).from_(table.copy())
         first, last = self.row(ends, f"the first and the last row of {table.name}")
         parts: list[exp.Expr | None] = [None]
@@ -207,11 +207,11 @@ class Workbench(DuckDBEngine):
         parts: Sequence[exp.Expr | None] = (None,),
         distinct: bool = False,
     ) -> None:
-        """Copy columns of a temporary table to the warehouse, under the same name if no other one is given.
+        """Copy columns of a temporary table to the warehouse, by default under the same name.
 
-        They have the types ``kinds`` (None: all columns, with those that they have here), or those of the expressions
-        ``typed`` over the source. ``parts`` are conditions on the rows, called ``sent``, one for each batch;
-        ``distinct`` sends equal rows of a batch once.
+        They have the types ``kinds`` (None: all columns, with their types here), or those of the expressions ``typed``
+        over the source. ``parts`` are conditions on the rows (``sent``), one for each batch; ``distinct`` sends equal
+        rows of a batch once.
         """
         if kinds is None:
             kinds = {column.name: column.type for column in self.columns(table)}
@@ -233,7 +233,7 @@ class Workbench(DuckDBEngine):
         self.warehouse.fetch(query.where(chosen), types, self, table, title)
 
     def rename_mirror(self, made: exp.Table, target: exp.Table) -> None:
-        """Know a relation by another name; what was fetched of it stays."""
+        """Rename the mirror of a relation; its fetched tuples stay."""
         self.forget_mirror(target)
         mirror = self._mirrors.pop(self._key(made))
         mirror.relation = target.copy()
@@ -243,20 +243,20 @@ class Workbench(DuckDBEngine):
             self._show(mirror, mirror.tuples)
 
     def forget_mirror(self, relation: exp.Table) -> None:
-        """Forget a relation: it is another one now, or none."""
+        """Forget the mirror of a relation that was replaced or dropped."""
         mirror = self._mirrors.pop(self._key(relation), None)
         if mirror is not None and mirror.tuples is not None:
             self.run_unlogged(sql.drop(mirror.relation, "VIEW"))
             self.run_unlogged(sql.drop(mirror.tuples))
 
     def bring(self, relation: exp.Table, columns: Iterable[Column], person: Column | None = None) -> None:
-        """Fetch the tuples of some columns, so that no further scan is needed; names of people stay there."""
+        """Fetch the tuples of some columns now, to avoid further scans; names of people stay there."""
         mirror = self.mirror(relation)
         mirror.person = mirror.person or person
         self._bring(mirror, {column.name for column in columns} | ({person.name} if person is not None else set()))
 
     def bring_rows(self, relation: exp.Table, columns: Iterable[Column]) -> None:
-        """Fetch each row by itself, by one scan."""
+        """Fetch every single row, in one scan."""
         mirror = self.mirror(relation)
         mirror.by_row = True
         self._bring(mirror, {column.name for column in columns})
@@ -265,11 +265,11 @@ class Workbench(DuckDBEngine):
         return self._key(relation) not in self.unreadable
 
     def search_there(self, relation: exp.Table) -> None:
-        """Keep the tuples of a relation in the warehouse: what needs them here is refused from now on."""
+        """Keep the tuples of a relation in the warehouse: statements that need them here are refused from now on."""
         self.mirror(relation).sealed = True
 
     def values_of(self, relation: exp.Table, columns: Sequence[Column]) -> exp.Table:
-        """Return a view of the values of each column by itself, NULL in all others, by one scan."""
+        """Return a view with the values of each column alone, NULL in all others, in one scan."""
         query, types = carried_query("warehouse/values", self.warehouse, relation, columns)
         table, view = self.temporary_name("kanon_values"), self.temporary_name("kanon_rows")
         self.warehouse.fetch(query, types, self, table, f"values of each column of {relation.name} and their counts")
@@ -283,14 +283,14 @@ class Workbench(DuckDBEngine):
         return self if mirror is None or not mirror.sealed else self.warehouse
 
     def temporary_name(self, wanted: str) -> exp.Table:
-        """Return an unused name, which no mirrored relation has: what is carried over has the same name there."""
+        """Return a name that no temporary table and no mirrored relation uses: tables keep it when they are sent."""
         mirrored = {mirror.relation.name for mirror in self._mirrors.values()}
         while (table := super().temporary_name(wanted)).name in mirrored:
             pass
         return table
 
     def tuples_of(self, relation: exp.Table) -> exp.Table | None:
-        """Return the table of tuples of a relation, with ``kanon_n`` rows each; None if there is none."""
+        """Return the table of tuples of a relation, each with ``kanon_n`` rows; None if there is none."""
         mirror = self._mirrors.get(self._key(relation))
         return None if mirror is None or mirror.by_row or mirror.sealed else mirror.tuples
 
@@ -310,7 +310,7 @@ class Workbench(DuckDBEngine):
         else:
             what: Carried = "warehouse/rows" if mirror.by_row else "warehouse/tuples"
             query, types = carried_query(what, self.warehouse, mirror.relation, wanted)
-        is_of_rows = mirror.by_row or not wanted  # they are counted, where no column is named
+        is_of_rows = mirror.by_row or not wanted  # they are counted if no column is named
         title = "rows of {}" if is_of_rows else "distinct tuples of {} and their counts"
         self.warehouse.fetch(query, types, self, table, title.format(mirror.relation.name))
         if mirror.tuples is not None:
@@ -319,7 +319,7 @@ class Workbench(DuckDBEngine):
         self._show(mirror, table)
 
     def _show(self, mirror: Mirror, tuples: exp.Table) -> None:
-        """Make the view that has each tuple as often as the relation does."""
+        """Create the view that repeats each tuple by its count."""
         names = [column.name for column in mirror.columns if column.name in mirror.brought]
         rows = exp.select(*map(sql.column, names)).from_(tuples.copy())
         shown = rows if mirror.by_row else sql.repeated(tuples, names or [N], N)
@@ -341,7 +341,7 @@ class Workbench(DuckDBEngine):
         return super().columns(relation)
 
     def _bring_for(self, statement: exp.Expr) -> None:
-        """Fetch the columns that a statement names, or all where it says ``*``, of each of the tables that it reads."""
+        """Fetch the columns that a statement names (all for ``*``) of each table that it reads."""
         if all(mirror.complete for mirror in self._mirrors.values()):
             return
         read = {self._key(table) for table in statement.find_all(exp.Table)}
@@ -357,7 +357,7 @@ class Workbench(DuckDBEngine):
         return folded(relation.db or self.warehouse.schema), folded(relation.name)
 
     def _copy_own(self, relation: exp.Table) -> None:
-        """Copy a table of kanon's own: a stored hierarchy, or the ledger."""
+        """Copy one of kanon's own tables: a stored hierarchy, or the ledger."""
         if not (relation.name.startswith(_HIERARCHY) or relation.name == _LEDGER):
             return
         columns = self.warehouse.columns(relation)
@@ -380,13 +380,13 @@ class Workbench(DuckDBEngine):
 
 
 def _written(name: str, kind: str) -> exp.Expr:
-    """Return a value as a text that a warehouse reads."""
+    """Return a value as text for a warehouse."""
     value = sql.column(name, SENT)
     return value if kind == _TEXT else as_postgres_writes(sql.cast(value, _TEXT), kind)
 
 
 def _typed(types: Mapping[str, str], rows: exp.Table | None, *, written: bool) -> exp.Select:
-    """Return the query of rows that came, under their names and with their types; maybe as PostgreSQL writes them."""
+    """Return the query of fetched rows, with their names and types; optionally in PostgreSQL's format."""
     if rows is None:
         nothing = [sql.named(sql.cast(exp.null(), kind), name) for name, kind in types.items()]
         return exp.select(*nothing).where(exp.false())
@@ -399,9 +399,9 @@ def _typed(types: Mapping[str, str], rows: exp.Table | None, *, written: bool) -
 
 
 def tables_read_whole(statement: exp.Expr) -> Iterator[exp.Table]:
-    """Yield the tables of which a statement reads all columns: those that a query with ``*`` names itself.
+    """Yield the tables whose columns a statement reads in full: those named directly by a query with ``*``.
 
-    Of a subquery with a ``*`` around it, the columns are those that it names: no identifier is fetched for it.
+    If a ``*`` is around a subquery, only the columns named in it count: no identifier is fetched for it.
     """
     for star in statement.find_all(exp.Star):
         query = star.find_ancestor(exp.Select)
@@ -413,7 +413,7 @@ def tables_read_whole(statement: exp.Expr) -> Iterator[exp.Table]:
 
 
 def _is_named_around(query: exp.Select) -> bool:
-    """Return True if a query stands in the FROM of another one that names each column that it takes of it."""
+    """Return True if a query is in the FROM of another one that names each column it uses."""
     around, place = query.parent_select, query.parent
     if around is None or query.args.get("distinct") or not isinstance(place, exp.Subquery):
         return False
