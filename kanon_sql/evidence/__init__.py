@@ -1,1 +1,1 @@
-"""Judges tables that exist: check, measure, risk, attack, report."""
+"""Judges of existing tables: check, measure, risk, attack, report."""

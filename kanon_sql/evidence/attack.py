@@ -1,11 +1,11 @@
-"""``attack``: what a release gives away to someone who knows people in its original.
+"""``attack``: test what a release reveals to an attacker who knows people in its original.
 
 The attacker knows the quasi-identifier values of a person, which are a row of the original, and that the person is in
-the table. The labels of the release and the hierarchies are public. By which algorithm the labels were chosen is used
-by the attack on the choice alone, if it is known.
+the table. The labels of the release and the hierarchies are public. Only the attack on the choice uses the algorithm
+that chose the labels, if it is known.
 
-With a control group of people who are not in the release, guesses about people are compared with the same guesses about
-the control group (see ``kanon_sql.risks.attacks.controlled``), and all attacks are on people who are not in it.
+A control group has people who are not in the release. With one, guesses about people are compared with the same guesses
+about the control group (see ``kanon_sql.risks.attacks.controlled``), and all attacks leave its people out.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Attacked(Verdicts, Judged):
-    """What a release gave away.
+    """The result of attacks on a release.
 
-    ``attacks`` are in the order of ``ATTACKS``; those that need a column or a release are there for each. If the
-    release has rows that the original cannot have (``contradicted``), no attack by it is known to fail. ``left_out``:
-    which rows of the original are of the control group, in words.
+    ``attacks`` are in the order of ``ATTACKS``; attacks that need a column or a release appear once for each. If the
+    release has rows that the original cannot have (``contradicted``), no attack on it is known to fail. ``left_out``
+    describes the rows of the original that belong to the control group.
     """
 
     table: str
@@ -92,12 +92,12 @@ class Attacked(Verdicts, Judged):
 
     @property
     def succeeded(self) -> bool:
-        """Whether some attack did, whatever its verdict is."""
+        """True if some attack succeeded, whatever its verdict is."""
         return any(attack.succeeded for attack in self.attacks)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdict on each attack, in their order."""
+        """The verdict on each attack, in order."""
         refused = None if self.refusal is None else (self.refusal.text, self.refusal.ways_on)
         return verdicts_on(self.attacks, refused=refused, contradicted=self.contradicted)
 
@@ -129,30 +129,30 @@ def attack(  # noqa: PLR0913 - the public call: every setting has a name of its 
     progress: Listener | None = None,
     **case: Unpack[CaseSettings],
 ) -> Attacked:
-    """Return what a release gives away to someone who knows the quasi-identifiers of every row of its original.
+    """Attack a release as someone who knows the quasi-identifiers of every row of its original.
 
     Args:
-        source: the release, as for ``anonymize``. May be left out where a policy file says where it goes.
+        source: the release, as for ``anonymize``. Optional if a policy file names the destination.
         table: its name in a database.
         others: further releases of the same original: tables in the database of the release, paths, or data frames.
-        control: people who are not in the release: rows of the same table, as those that ``anonymize`` holds out, in a
-            table of the database of the release, a path, or a data frame. Rows of the original that are of them are
-            left out of it. With it, singling out, linkability and inference are tried.
-        knows: the columns that an attacker knows of a target of these: one list of names, or two of two sources. By
-            default the up to three quasi-identifiers in which most people are alone, and all of them.
-        targets: guesses are about so many people of the original, and of the control group, at most.
-        seed: of what is drawn for these guesses.
-        algorithm: by which the release was made, where the attacker knows it; by default that of a policy.
-        choice: the choice that it was made with, as for ``anonymize``.
+        control: people who are not in the release: rows of the same table, such as those that ``anonymize`` holds out,
+            as a table in the database of the release, a path, or a data frame. Rows of the original that belong to them
+            are left out of it. Enables singling out, linkability and inference.
+        knows: the columns that an attacker knows about a target of these attacks: one list of names, or two for two
+            sources. By default, the up to three quasi-identifiers by which most people are alone, and all of them.
+        targets: the maximum number of people to guess about, in the original and in the control group.
+        seed: seed for the random choices of these guesses.
+        algorithm: the algorithm of the release, if the attacker knows it; by default that of a policy.
+        choice: the choice of the release, as for ``anonymize``.
         confidence: the share of one sensitive value among the candidates that counts as known, above 0 and up to 1.
-        ruled_out: up to how many sensitive values the attacker can rule out for a person.
-        progress: called as the work goes on.
-        case: see ``CaseSettings``; there must be an original. A row whose candidates are fewer than ``k`` counts as
-            found, and with an entity, one of fewer than ``k`` people. Where people have several rows and there is no
-            entity, rows are counted all the same, and linkage is not excluded.
+        ruled_out: the maximum number of sensitive values that the attacker can rule out for a person.
+        progress: called during the work.
+        case: see ``CaseSettings``; an original is required. A row with fewer than ``k`` candidates counts as found;
+            with an entity, a row whose candidates are fewer than ``k`` people. If people have several rows and there is
+            no entity, rows are counted and linkage is not excluded.
 
     Raises:
-        UsageError: a column is not there, or labels of a release cannot be read under these hierarchies.
+        UsageError: a column does not exist, or labels of a release cannot be read with these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
     guessing = Guessing(tuple(tuple(names) for names in knows), targets, seed)
@@ -173,11 +173,13 @@ def attack_release(
     prepared: Prepared | None = None,
     made: Release | None = None,
 ) -> Attacked:
-    """Return what the release of an open case gives away (see ``attack``).
+    """Attack the release of an open case (see ``attack``).
 
-    ``algorithm`` is None if the attacker does not know it; ``prepared`` is the original, prepared for
-    ``policy.of_rows()``; then the people of a control group were left out of it before. ``made`` is the release as its
-    policy made it, if that is known to have the same rows.
+    ``algorithm`` is None if the attacker does not know it. ``prepared`` is the original, prepared for
+    ``policy.of_rows()``
+    and already without the people of a control group. ``made`` is the release as its policy made it, if its rows are
+    known
+    to be the same.
     """
     refuse_without_control(guessing, case.control)
     _require(confidence, ruled_out)
@@ -203,7 +205,7 @@ def attack_release(
 
 
 class _Attacker:
-    """What an attacker of an open case knows and finds: the state of ``ATTACKS``."""
+    """The knowledge and results of an attacker in an open case: the state of ``ATTACKS``."""
 
     candidates: Candidates
     released: Released
@@ -235,7 +237,7 @@ class _Attacker:
         known = resolve_columns(named.quasi_identifiers, original.columns, original.name)
         self.columns = resolve_quasi_identifiers(named.quasi_identifiers, release.columns, release.name)
         self.shared = _shared(original, release, known, self.columns)
-        # From a warehouse, one scan of each table brings all that is looked at.
+        # From a warehouse, one scan of each table fetches all columns needed.
         original.bring([*known, *(both.original for both in self.shared)], self.entity)
         release.bring([*self.columns, *(both.released for both in self.shared)])
         self.prepared = prepared or prepare_source(original, case.policy.of_rows(), progress)
@@ -249,7 +251,7 @@ class _Attacker:
         self.people = make_people(original.engine, original.relation, needed, self.places)
 
     def link(self) -> Iterator[Attack]:
-        """Yield what looking people up gives: of people, if the original or the release says who they are."""
+        """Yield the results of linkage, by people if the original or the release names them."""
         release, policy, entity, columns = self.case.release, self.case.policy, self.entity, self.columns
         engine = release.engine
         self.candidates = candidates = find_candidates(engine, self.people, self.places, release.relation, columns)
@@ -274,14 +276,14 @@ class _Attacker:
         yield linkage
 
     def guess(self) -> Iterator[Attack]:
-        """Yield what candidates say of each sensitive column."""
+        """Yield the results of inferring each sensitive column from the candidates."""
         for number in self.sensitive:
             self.progress(Progress("Guessing sensitive values"))
             settings = (number, self.confidence, self.ruled_out)
             yield from guess(self.candidates, self.released, *settings, self.by_original)
 
     def know_choice(self) -> Iterator[Attack]:
-        """Yield what the algorithm's choice says of each sensitive column, if the attacker knows the algorithm."""
+        """Yield the results of inferring sensitive columns from the algorithm's choice, if the attacker knows it."""
         if self.algorithm is not None:
             policy = replace(self.case.policy, algorithm=self.algorithm, search_on="workbench")
             about = [self.shared[number].original.name for number in self.sensitive]
@@ -291,7 +293,7 @@ class _Attacker:
         yield Order(self.no_order, self.candidates.rows) if self.no_order else order_of(self.candidates, self.released)
 
     def join(self) -> Iterator[Attack]:
-        """Yield what each other release adds. Quasi-identifiers that it lacks say nothing there."""
+        """Yield the gain from each other release. Quasi-identifiers that it lacks add nothing."""
         policy, original, first = self.case.policy, self.original, Side(self.candidates)
         least = least_values((model.name, model.required, model.sensitive) for model in policy.models)
         for other in self.case.others:
@@ -314,7 +316,7 @@ class _Attacker:
             second.drop()
 
     def compare(self) -> Iterator[Attack]:
-        """Yield guesses about people who are in the release, compared with guesses about people who are not."""
+        """Yield guesses about people in the release, compared with guesses about people who are not in it."""
         if self.case.control is not None:
             self.progress(Progress("Comparing with the control group"))
             yield from controlled_attacks(
@@ -329,7 +331,7 @@ class _Attacker:
 
 
 class AttackStep(NamedTuple):
-    """Attacks that are tried one after the other, and what they need beside the original."""
+    """Attacks that run in sequence, and their requirements in addition to the original."""
 
     attacks: tuple[str, ...]
     needs: str
@@ -345,11 +347,11 @@ ATTACKS = (
     AttackStep(("joint release",), "--other", _Attacker.join),
     AttackStep(CONTROLLED, "--control", _Attacker.compare),
 )
-"""Every attack, in the order in which they are tried and listed."""
+"""Every attack, in the order in which they run and are listed."""
 
 
 def _require_apart(original: Source, release: Source, control: Source) -> None:
-    """Raise if a release has more rows than the original without the control group: then it has its people too."""
+    """Raise an error if a release has more rows than the original without the control group: it includes the group."""
     (there,), (rows,) = (
         original.engine.row(sql.select_count(one.relation), f"rows of {one.name}") for one in (original, release)
     )
@@ -361,7 +363,7 @@ def _require_apart(original: Source, release: Source, control: Source) -> None:
 
 
 def _person_of(entity: str | None, original: Source) -> Column | None:
-    """Return the column of an original that names the person; without it, rows would be counted instead of people."""
+    """Return the column of an original that names the person. Raises an error if it is missing."""
     column = None if entity is None else find_column(entity, original.columns)
     if entity is not None and column is None:
         raise UsageError(
@@ -378,10 +380,11 @@ def _known_choice(
     found: Release | None,
     progress: Listener,
 ) -> Iterator[Choice]:
-    """Return what the algorithm's choice says of each sensitive column.
+    """Return what the algorithm's choice reveals about each sensitive column.
 
-    Unless a release by the policy was ``found``, the algorithm runs again: only if it makes the same release, it is
-    known how this one was chosen.
+    Unless a release by the policy was ``found``, the algorithm runs again. Its choice is known only if it makes the
+    same
+    release.
     """
     of_parts = ALGORITHMS[policy.algorithm].kind == "multidimensional"
     choice = policy.choice if of_parts else GREEDY
@@ -411,7 +414,7 @@ def _known_choice(
 
 
 def _choice_of_steps(own: Choice, found: Release) -> Choice:
-    """Return what the steps of local recoding say, if they say anything that can be counted."""
+    """Return what the steps of local recoding reveal, if it can be counted."""
     recoding, frequency = found.result.recoding, found.prepared.frequency
     models = [model for model in found.prepared.coded(found.policy.models) if not isinstance(model, KAnonymity)]
     if not isinstance(recoding, Local):
@@ -439,7 +442,7 @@ def _require(confidence: float, ruled_out: int) -> None:
 def _shared(
     original: Source, release: Source, known: Sequence[Column], columns: Sequence[Column]
 ) -> tuple[Shared, ...]:
-    """Return the columns that a release has as the original has them, besides quasi-identifiers."""
+    """Return the columns that a release has unchanged from the original, apart from quasi-identifiers."""
     pairs = ((column, find_column(column.name, original.columns)) for column in release.columns)
     return tuple(
         Shared(released, own)
@@ -466,7 +469,7 @@ def _sensitive(
 
 
 def _no_order(original: Source, release: Source) -> str | None:
-    """Return why the order of the two tables means nothing; None if it may mean something."""
+    """Return the reason why the order of the two tables means nothing; None if it may mean something."""
     for source, what in ((release, "the release"), (original, "the original")):
         if (why := source.why_unordered()) is not None:
             return f"{what} {why}"

@@ -1,4 +1,4 @@
-"""A case: a table that is judged and what it is judged by, in one engine, for every judge of library and commands."""
+"""A case: a table to judge and its context, in one engine, for every judge of library and commands."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from kanon_sql.policy.policy import Count, Policy
 
 Wants = Literal["for people", "if unnamed", "always"]
-"""When a judge wants the original of the policy: to count people, if the call names no release, or in any case."""
+"""When a judge needs the original of the policy: to count people, if the call names no release, or always."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables that a call names: paths, connections or data frames; beside ``source``, names of tables too.
+    """The tables that a call names: paths, connections or data frames; except for ``source``, names of tables too.
 
     ``source`` is None for the release of the policy file; ``control`` are people who are not in the release, ``others``
     further releases of the same original, ``population`` all people that its rows could be about.
@@ -60,9 +60,9 @@ class Tables:
 
 @dataclass(frozen=True)
 class Case:
-    """A release and what it is judged by, all in one engine; ``original`` is the release itself if none is known.
+    """A release and its context, in one engine; ``original`` is the release itself if none is known.
 
-    Columns of the original are prepared as they were for the release; the control group is in its types.
+    Columns of the original are prepared as they were for the release; the control group has the types of the original.
     """
 
     policy: Policy
@@ -79,59 +79,58 @@ class Case:
 
 
 class Judged(ABC):
-    """The result of a judge, with the findings of ``kanon_sql.policy.gate`` and what follows from them."""
+    """The result of a judge, with the findings of ``kanon_sql.policy.gate`` and their consequences."""
 
     findings: tuple[Finding, ...]
     entity: str | None = None
 
     @abstractmethod
     def summary(self) -> dict[str, Any]:
-        """Return the result as plain values: what ``--format json`` prints."""
+        """Return the result as plain values: the output of ``--format json``."""
 
     @property
     def refusal(self) -> Finding | None:
-        """What keeps the verdict from being green: a check of ``kanon_sql.policy.gate`` that refuses the table."""
+        """The finding of ``kanon_sql.policy.gate`` that refuses the table, so that its verdict cannot pass."""
         return refused_of(self.findings)
 
     @property
     def counts_people(self) -> bool:
-        """Whether people are to be counted: an entity names them, or rows of one person repeat."""
+        """True if people are to be counted: an entity names them, or rows of one person repeat."""
         return self.entity is not None or refused_of(self.findings, PEOPLE) is not None
 
     @property
     def notes(self) -> list[str]:
-        """What the checks found that stops nothing, in words."""
+        """The findings that stop nothing, as texts."""
         return [finding.note() for finding in self.findings if not finding.refused]
 
 
 def as_lists(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return plain values with a list for each tuple, as JSON has them."""
+    """Return plain values with lists in place of tuples, as in JSON."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
 
 
 class CaseSettings(TypedDict, total=False):
-    """The settings that judges take; each refuses those that it does not use.
+    """The settings that judges accept; each judge refuses those that it does not use.
 
     Attributes:
-        original: what the table was made from: a table in the same database, a path, or a data frame. People are
-            counted by it where the table does not say who its rows are about. May be left out where a policy file
-            names it.
-        original_table: the name of the original, where ``original`` is a database.
-        quasi_identifiers: columns whose values together make a class; NULL is a value like any other.
+        original: the original of the table: a table in the same database, a path, or a data frame. People are counted
+            by it if the table does not name them. Optional if a policy file names it.
+        original_table: the name of the original, if ``original`` is a database.
+        quasi_identifiers: columns whose values together define a class; NULL is a value like any other.
         identifying: columns that the table must not have.
         sensitive: columns that models and attacks are about.
-        insensitive: columns that are published as they are, though they may identify people by name or values.
-        hierarchies: those that the table was made with, as for ``anonymize``.
-        prepare: rules by which the columns of the original were prepared, as for ``anonymize``.
-        k: the smallest class; 5 if neither this nor ``models`` says so.
-        models: what every class must satisfy, beside ``k``.
+        insensitive: columns that are published unchanged although their name or values may identify people.
+        hierarchies: the hierarchies that the table was made with, as for ``anonymize``.
+        prepare: rules that prepared the columns of the original, as for ``anonymize``.
+        k: the smallest class; 5 if neither ``k`` nor ``models`` sets it.
+        models: models that every class must satisfy in addition to ``k``.
         entity: the column that names the person: people are counted, not rows.
-        count: "people" (default), of which nothing is verified in a table with several rows of one person and no
-            entity; or "rows", also where several are of one person.
-        time_zone: that of the release, as for ``anonymize``.
+        count: "people" (default) verifies nothing in a table with several rows of one person and no entity; "rows"
+            counts rows even if several belong to one person.
+        time_zone: the time zone of the release, as for ``anonymize``.
         policy: a Policy or the path of a kanon.toml, instead of the columns, hierarchies, models, entity, count and
             time zone.
-        resources: limits of memory and threads; a connection has settings of its own.
+        resources: limits of memory and threads; a connection has its own settings.
     """
 
     original: Any
@@ -209,9 +208,9 @@ def open_case(
     resources: Resources | None = None,
     watch: Callable[[Engine], None] | None = None,
 ) -> Iterator[Case]:
-    """Open the tables that a call names; where it names no release, the one that a policy file makes.
+    """Open the tables that a call names; if it names no release, open the one that a policy file makes.
 
-    ``by_original`` says that a setting is about the original; ``watch`` is given the engine before any other work.
+    ``by_original`` is True if a setting is about the original; ``watch`` receives the engine before any other work.
     """
     if policy.columns.rest is None:  # columns without a role do not matter
         policy = replace(policy, columns=replace(policy.columns, rest="drop"))
@@ -245,15 +244,15 @@ def open_case(
 
 
 def _named(tables: Tables, policy: Policy, in_file: Destination, wants: Wants, *, by_original: bool) -> Tables:
-    """Return the tables of a call, with those of the policy where it names none."""
+    """Return the tables of a call, completed by those of the policy."""
     origin, found = policy.origin, tables
     if tables.source is None:
         found = _release_of(tables, policy, in_file)
     by_people = policy.columns.entity is not None or by_original
     is_wanted = wants == "always" or (tables.source is None and (by_people or wants == "if unnamed"))
-    # In place, the table of the policy is the release, whatever release is named.
+    # In place, the table of the policy is the release, whatever the call names.
     if found.original is None and origin is not None and is_wanted and not in_file.in_place:
-        # The address that the call gives has the password; the one of the policy file is a path, not a table's name.
+        # The address in the call has the password; that of the policy file is a path, not the name of a table.
         same = isinstance(tables.source, str) and without_secrets(tables.source) == origin.source
         original = tables.source if same else origin.original
         found = replace(found, original=original, original_table=found.original_table or origin.table)
@@ -275,14 +274,14 @@ def _release_of(tables: Tables, policy: Policy, in_file: Destination) -> Tables:
             decimal = None if in_file.delimiter == "," else origin.layout.decimal_separator
             layout = layout.over(Layout(encoding=encoding, decimal_separator=decimal))
         return replace(tables, source=data_file(str(out), layout))
-    source, table = named_table(None, tables.table or in_file.into, origin)  # where it is nowhere, that comes first
+    source, table = named_table(None, tables.table or in_file.into, origin)  # its error about the source comes first
     if in_file.into is None and not in_file.in_place:
         raise UsageError("Say which release is meant: SOURCE and TABLE, or out, into or in_place in the policy file.")
     return replace(tables, source=source, table=table)
 
 
 def _opened(named: Tables, into: str | None, resources: Resources | None) -> tuple[Source, Source]:
-    """Return the original and the release, without an original twice; ``into`` is what the policy calls the release."""
+    """Open the original and the release, and the original only once. ``into`` is the policy's name of the release."""
     if named.original is None:
         original = release = open_source(named.source, named.table, as_text=True, resources=resources)
     else:
@@ -290,7 +289,7 @@ def _opened(named: Tables, into: str | None, resources: Resources | None) -> tup
     with closed_on_error(original.engine):
         if named.original is not None:
             release = open_beside(original, named.source, named.table, as_text=True)
-        is_apart = folded(release.relation.db) not in {"", "main"}  # the schema in which a bare name is made
+        is_apart = folded(release.relation.db) not in {"", "main"}  # the schema in which an unqualified name is created
         if into is not None and is_apart and "." not in into:
             raise UsageError(
                 f"The release {into} was not made yet: there is {release.written_name}. Make it with kanon anonymize."

@@ -1,4 +1,4 @@
-"""``check``: does a table satisfy a policy, as it is?"""
+"""``check``: does an existing table satisfy a policy?"""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 
 
 WORST = 5
-"""Classes that are reported of each model that fails."""
+"""Number of classes to report for each model that fails."""
 
 
 @dataclass(frozen=True)
 class WorstClass:
-    """A class that fails a model (about a sensitive column), by its rows and its measure, without its values."""
+    """A class that fails a model (for a sensitive column), by its rows and its measure, without its values."""
 
     model: str
     sensitive: str | None
@@ -65,17 +65,17 @@ class WorstClass:
 
 @dataclass(frozen=True)
 class CheckResult(Judged):
-    """Whether a table satisfies a policy, and by how much.
+    """Result of a check of a table against a policy.
 
     Attributes:
-        classes: None if no quasi-identifiers were named, and standards alone were checked.
-        original: the table that people were counted by; None if the table itself says who its rows are about.
-        smallest_class_people: people of the class with the fewest, at least; None if that is not known.
-        pseudonyms: for each pseudonymized column, how many share what its pseudonyms tie together.
-        hidden_rows: of a view of kanon's, rows of the table behind it that it leaves out, since their values came
-            later; None for anything else, and if that table may not be read.
-        not_by_rule: of columns that are published by a rule, how many values the rule does not make.
-        rules_not_checked: columns of which the table does not tell whether their rule made them.
+        classes: None if no quasi-identifiers were named, and only standards were checked.
+        original: the table by which people were counted; None if the checked table names them itself.
+        smallest_class_people: a lower bound for the people of the class with the fewest; None if it is not known.
+        pseudonyms: for each pseudonymized column, the number of people who share the rows that a pseudonym links.
+        hidden_rows: for a view made by kanon, rows of its table that it leaves out because their values came later;
+            None for anything else, and if that table may not be read.
+        not_by_rule: for columns published by a rule, the number of values that the rule cannot produce.
+        rules_not_checked: columns whose rule cannot be checked from the table.
     """
 
     table: str
@@ -100,29 +100,29 @@ class CheckResult(Judged):
 
     @property
     def verified(self) -> bool:
-        """Whether it is known of every model if it holds, and no check refused the table."""
+        """True if every model has a known result and no check refused the table."""
         return self.refusal is None and all(model.verified for model in self.models)
 
     @property
     def fails(self) -> bool:
-        """Whether it is known that the table does not satisfy the policy."""
+        """True if the table is known to violate the policy."""
         models = any(model.verified and not model.holds for model in self.models)
         tied = any(tied.failing for tied in self.pseudonyms)
         return models or tied or bool(self.identifying or self.not_by_rule)
 
     @property
     def holds(self) -> bool:
-        """Whether the table satisfies the policy, and every rule of standards that can be checked holds."""
+        """True if the table satisfies the policy and every rule of standards that can be checked holds."""
         return self.satisfies_policy and all(standard.holds for standard in self.standards)
 
     @property
     def satisfies_policy(self) -> bool:
-        """Whether every model is verified to hold, nothing else fails, and no check refused the table."""
+        """True if every model is verified to hold, nothing else fails and no check refused the table."""
         return all(model.holds for model in self.models) and not self.fails and self.refusal is None
 
     @property
     def k(self) -> int | float | None:
-        """The measure of k-anonymity: people where they are counted, else rows; None if it is not known."""
+        """The measure of k-anonymity: people if they are counted, otherwise rows; None if it is not known."""
         if self.counts_people and self.smallest_class_people is None:
             return None
         return k_of(self.models, self.smallest_class)
@@ -145,25 +145,25 @@ def check(
     standards: Sequence[str] = (),
     **case: Unpack[CaseSettings],
 ) -> CheckResult:
-    """Return whether a table satisfies a policy as it is, and the rules of standards. Nothing is changed.
+    """Check an existing table against a policy and the rules of standards. Nothing is changed.
 
-    Models that compare a class with the whole table compare it with this table: where rows were suppressed, their
-    values are not among those that a class is compared to, as they were when the release was made.
+    Models that compare a class with the whole table compare it with this table. It lacks the values of suppressed rows,
+    which were part of the comparison when the release was made.
 
     Args:
-        source: as for ``anonymize``. May be left out where a policy file names the table and where its release goes:
-            then the release is checked, and its people are counted by that table.
+        source: as for ``anonymize``. Optional if a policy file names the table and the destination of its release: then
+            the release is checked, and its people are counted by that table.
         table: the table in a database.
-        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with; with values written like
+        population: the table or file that ``KMap`` and ``DeltaPresence`` compare with; its values must be written like
             those of the table.
-        standards: names of standards, such as "hipaa-safe-harbor", whose rules are checked too; those of a policy file
-            where none are named here. Without quasi-identifiers, they alone are checked.
-        case: see ``CaseSettings``. If neither the table nor the original has the entity, k is not verified, and does
-            not hold. Of a table without an original, ``hierarchies`` are those of sensitive columns, for the
-            hierarchical distance of t-closeness.
+        standards: names of standards, such as "hipaa-safe-harbor", whose rules are checked too; by default those of a
+            policy file. Without quasi-identifiers, only standards are checked.
+        case: see ``CaseSettings``. If neither the table nor the original has the entity, k is not verified and does not
+            hold. Without an original, ``hierarchies`` are those of sensitive columns, for the hierarchical distance of
+            t-closeness.
 
     Raises:
-        UsageError: a quasi-identifier is not there, or none is named, or there is no such standard.
+        UsageError: a quasi-identifier does not exist, none is named, or a standard is unknown.
         SourceError: the source cannot be read.
     """
     with given_case(Tables(source, table), case, "for people", population=population) as opened:
@@ -172,7 +172,7 @@ def check(
 
 
 def check_source(source: Source, policy: Policy, original: Source | None = None) -> CheckResult:
-    """Return whether an open source satisfies a policy; the original, if given, is in the same engine."""
+    """Check an open source against a policy; the original, if given, must be in the same engine."""
     found = _of_standards_alone(source, policy) or _of_policy(source, policy, original)
     if not policy.standards:
         return found
@@ -182,7 +182,7 @@ def check_source(source: Source, policy: Policy, original: Source | None = None)
 
 
 def _of_standards_alone(source: Source, policy: Policy) -> CheckResult | None:
-    """Return a result without classes where nothing but standards is to be checked; None if more is."""
+    """Return a result without classes if only standards are to be checked; otherwise None."""
     named = policy.columns
     if not policy.standards or named.quasi_identifiers or named.sensitive or policy.models != Policy().models:
         return None
@@ -192,7 +192,7 @@ def _of_standards_alone(source: Source, policy: Policy) -> CheckResult | None:
 
 
 def _facts(source: Source, policy: Policy, original: Source | None, found: CheckResult) -> Facts:
-    """Return what the rules of standards rest on, from the result of the policy."""
+    """Return the facts for the rules of standards, from the result of the policy."""
     from kanon_sql.evidence.standards.judge import Facts
 
     person = () if policy.columns.entity is None else (policy.columns.entity,)
@@ -218,7 +218,7 @@ def _facts(source: Source, policy: Policy, original: Source | None, found: Check
 
 
 def _fewest_values(source: Source, policy: Policy, original: Source | None, rows: int) -> dict[str, int | None] | None:
-    """Return how many values of each sensitive column the class with the fewest has, where a standard asks for that."""
+    """Return, by sensitive column, the fewest distinct values in any class, if a standard limits them."""
     wanted = any(rule.check == "distinct" for name in policy.standards for rule in standard_named(name).rules)
     about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
     columns = list(dict.fromkeys((*policy.columns.sensitive, *about)))
@@ -232,7 +232,7 @@ def _fewest_values(source: Source, policy: Policy, original: Source | None, rows
 
 
 def _of_policy(source: Source, policy: Policy, original: Source | None) -> CheckResult:
-    """Return whether a source satisfies a policy, whatever standards it names."""
+    """Check a source against a policy, ignoring its standards."""
     known = known_subsets_of(policy.models)
     if known is not None:
         by_all = replace(policy, models=(KAnonymity(1, known.entity),))
@@ -245,7 +245,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     found = read_verification(source.engine.row(required.query(), "check the classes of the table"), required.models)
     repeated = refused_of(findings, PEOPLE)
     models = tuple(
-        # Where a table is found to have several rows of one person, people are to be counted.
+        # If a table has several rows of one person, people must be counted.
         _known(result, model if repeated is None else model.counting(repeated.columns[0]), required, people)
         for result, model in zip(found.models, required.models, strict=True)
     )
@@ -285,7 +285,7 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
 
 
 def _with_known(by_all: CheckResult, found: KnownResult, model: KnownSubsets) -> CheckResult:
-    """Return what was found of the classes by all columns, with those by some of them, of which k is required."""
+    """Merge results for classes by all columns with those for classes by some columns, for which k is required."""
     last = found.by_number[-1]
     result = ModelResult(
         model.name,
@@ -299,7 +299,7 @@ def _with_known(by_all: CheckResult, found: KnownResult, model: KnownSubsets) ->
     )
     return replace(
         by_all,
-        # By all columns nothing is required.
+        # No k is required for all columns together.
         models=(*(replace(one, required=0, holds=True, verified=True) for one in by_all.models), result),
         classes_failing=result.classes_failing,
         rows_failing=result.rows_failing,
@@ -307,7 +307,7 @@ def _with_known(by_all: CheckResult, found: KnownResult, model: KnownSubsets) ->
 
 
 def _known(result: ModelResult, model: PrivacyModel, required: ClassCheck, people: ClassPeople | None) -> ModelResult:
-    """Return what was measured of a model, and whether it is known to hold: people may not be named."""
+    """Return the measure of a model, and a verdict only if it can be known: people may have no column."""
     if model.entity is None or (required.entity is not None and people is None):
         return result
     if people is None:  # rows were measured: a class of too few rows has too few people
@@ -318,7 +318,7 @@ def _known(result: ModelResult, model: PrivacyModel, required: ClassCheck, peopl
 
 
 def _required(source: Source, policy: Policy, counted: Source | None = None) -> ClassCheck:
-    """Return what a policy requires of a table; ``counted`` is the table with the column that names people."""
+    """Return the requirements of a policy on a table; ``counted`` is the table with the column that names people."""
     named = policy.columns
     columns = resolve_quasi_identifiers(named.quasi_identifiers, source.columns, source.name)
     require_identity(source.engine, source.relation, columns)
@@ -335,23 +335,22 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:
-    """Return the text of the statement of a check, after what makes the source if a script needs that."""
+    """Return the SQL of a check, preceded by the statements that make the source if a script needs them."""
     if known_subsets_of(policy.models) is not None:
         raise UsageError("Classes by some of the columns are counted subset by subset: kanon known --sql prints how.")
     required = _required(source, policy)
     foreign = dialect != source.engine.dialect
     needed = [tree for tree in (required.trees or {}).values() if tree.stored is None]
     trees = [lookup_statement(source.engine, tree, dialect=dialect) for tree in needed]
-    # Elsewhere the source is expected to be there.
+    # Elsewhere the source must exist.
     statements = [*(() if foreign else source.setup), *trees, required.query()]
     return script(statements, dialect) + "\n"
 
 
 def _identifying(source: Source, policy: Policy, original: Source | None) -> tuple[str, ...]:
-    """Return the identifying columns of the policy that the table has, but for those that hold pseudonyms only.
+    """Return the identifying columns of the policy that the table has, without those that hold only pseudonyms.
 
-    People are counted by the column that names them, so that it must be there; a release must not name them as its
-    original does.
+    The column that counts people must be there, but a release must not name people as its original does.
     """
     named = policy.columns
     replaced, found = (find_columns(names, source.columns) for names in (named.pseudonymize, named.identifying))
@@ -368,7 +367,7 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
 
 
 def _ties(source: Source, policy: Policy, required: ClassCheck) -> tuple[Tied, ...]:
-    """Return for each pseudonymized column of the table how many people share what its pseudonyms tie together."""
+    """Return, by pseudonymized column of the table, the number of people who share the rows that a pseudonym links."""
     names = list(dict.fromkeys(column.name for column in find_columns(policy.columns.pseudonymize, source.columns)))
     queries = [signature_query(source.relation, required.quasi_identifiers, names, name, policy.k) for name in names]
     return tied_of(source.engine, names, queries)

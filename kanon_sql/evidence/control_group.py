@@ -1,4 +1,4 @@
-"""A control group for ``attack``: people who are not in the release, and the original without them."""
+"""Control groups for ``attack``: people who are not in the release, and the original without them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def refuse_without_control(guessing: Guessing, control: object) -> None:
-    """Raise where it is said how guesses are made, and there is no control group that they would be made about."""
+    """Raise an error if settings for guesses are given without a control group to guess about."""
     if control is None and guessing != Guessing():
         raise UsageError(
             "--knows, --targets and --seed are for guesses compared with a control group: add --control FILE."
@@ -33,7 +33,7 @@ def refuse_without_control(guessing: Guessing, control: object) -> None:
 
 
 def control_group(original: Source, control: Source) -> Source:
-    """Return a control group with the columns and types of its original, before these are prepared, in its engine."""
+    """Return a control group with the columns and unprepared types of its original, in its engine."""
     for one in (original, control):
         one.require("a control group (--control)", "A control group")
     pairs = [(column, find_column(column.name, control.columns)) for column in original.columns]
@@ -67,11 +67,11 @@ def control_group(original: Source, control: Source) -> Source:
 
 
 def without_control(original: Source, control: Source, entity: Column | None) -> tuple[Source, str]:
-    """Return an original without the people of a control group, and what was left out of it, in words.
+    """Return an original without the people of a control group, and a description of the rows left out.
 
-    With a column of people, every row of theirs goes, and rows without a person go as those below. Else rows that equal
-    rows of the control group go, one for one, if the original has all of them. If not, the control group is not a part
-    of it, and rows that are equal are of people who are alike in all columns.
+    With a column of people, all of their rows are left out; rows without a person follow the next rule. Without such a
+    column, rows that equal rows of the control group are left out, one for one, if the original has all of them. If it
+    does not, the control group is not a part of it, and equal rows belong to people who agree in all columns.
     """
     engine, columns = original.engine, original.columns
     (rows,) = engine.row(sql.select_count(original.relation), "rows of the original")
@@ -118,7 +118,7 @@ def _common(original: Source, control: Source) -> list[str]:
 
 
 def _alike(original: Source, control: Source) -> tuple[int, int]:
-    """Return how many rows of a control group the original has, equal rows as often, and how many there are."""
+    """Count the rows of a control group that the original has, with repetitions, and all of its rows."""
     values = {"keys": [sql.column(name) for name in _common(original, control)]}
     tables = {"original": original.relation, "control": control.relation}
     query = sql.query("attacks/control/alike", values=values, tables=tables)
@@ -144,7 +144,7 @@ def _subtracted(original: Source, control: Source) -> exp.Query:
 
 
 def require_one_row_each(findings: Sequence[Finding], original: Source) -> None:
-    """Raise where rows are counted and one person has several: they could be on both sides."""
+    """Raise an error if rows are counted and one person has several: they could be on both sides."""
     if (people := refused_of(findings, PEOPLE)) is not None:
         raise UsageError(
             f"{original.name}: {people.text}. Some of them could be in the control group and others in the release. "
@@ -155,7 +155,7 @@ def require_one_row_each(findings: Sequence[Finding], original: Source) -> None:
 def require_control_columns(
     control: Source, guessing: Guessing, original: Source, published: Sequence[Column], entity: Column | None
 ) -> None:
-    """Raise where a control group lacks a published column, or an attacker knows one that is not published.
+    """Raise an error if a control group lacks a published column, or an attacker knows an unpublished one.
 
     ``published`` are the columns of the original that the release has.
     """

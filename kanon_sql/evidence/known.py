@@ -1,13 +1,13 @@
-"""``known``: what is published of people who are known by a few columns only.
+"""``known``: the risk of people who are known by a few columns only.
 
-Nobody knows all columns of a wide table of a person. For every subset of at most m quasi-identifiers: by how many
-rows, or people, is each combination of its values shared that the table has?
+Nobody knows all columns of a wide table about a person. For every subset of at most m quasi-identifiers, count the rows
+or people that share each combination of values in the table.
 
-Only the subsets of exactly m columns decide (of all columns, where these are fewer than m). A class by some columns is
-a union of classes by more of them, so it has as many members at least: where each class by every m columns has k, so
-has each by fewer. Smaller subsets are counted to say where the risk comes from.
+Only the subsets of exactly m columns decide (of all columns, if there are fewer than m). A class by some columns is
+a union of classes by more of them, so it has at least as many members: if each class by every m columns has k, so
+has each by fewer. Smaller subsets are counted to show where the risk comes from.
 
-Values are what is written: NULL, and a label such as ``*``, are values like any other, as in all of kanon.
+Values count as written: NULL, and a label such as ``*``, are values like any other, as everywhere in kanon.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 MAX_COLUMNS = 3
-"""Columns of a person that are taken to be known, where nothing else is said."""
+"""The default number of columns that an attacker knows about a person."""
 
 
 @dataclass(frozen=True)
 class KnownSubset:
     """The classes by one subset of the quasi-identifiers; ``too_small`` are classes of fewer than k members.
 
-    A person counts ``in_too_small`` in each of their classes.
+    A person counts in ``in_too_small`` once for each of their classes.
     """
 
     columns: tuple[str, ...]
@@ -55,10 +55,11 @@ class KnownSubset:
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """The classes by all subsets of one number of columns; None for a table without rows.
+    """The classes by all subsets with one number of columns; None for a table without rows.
 
-    Subsets are ``too_small`` that have a class of fewer than k members; rows ``in_too_small`` are in such a class by
-    one subset at least; of people, each person once.
+    Subsets with a class of fewer than k members are ``too_small``. Rows ``in_too_small`` are in such a class by at
+    least
+    one subset; each person counts once.
     """
 
     columns: int
@@ -71,20 +72,20 @@ class KnownColumns:
 
 @dataclass(frozen=True)
 class KnownResult(Judged):
-    """What a table publishes of people who are known by a few columns.
+    """The risk in a table of people who are known by a few columns.
 
     Attributes:
-        max_columns: how many of them are known at most: as was given, or all if there are fewer.
-        k: the members that a class has to have; unless ``required``, it says only which classes are called too small.
-        members: all rows; or distinct people, where rows that name nobody are one person for each combination of
-            values that names nobody.
-        subsets: the classes by each subset: those of most columns first, and of these the worst first.
-        original: the table that the people were counted by; None if the table itself says who its rows are about.
-        nameless: whether the rows of some class by ``max_columns`` columns name nobody (NULL). It counts as one person,
+        max_columns: the maximum number of known columns: as given, or all if there are fewer.
+        k: the members that a class must have; unless ``required``, it only defines which classes are too small.
+        members: all rows; or distinct people, if rows that name nobody are one person for each combination of values
+            that names nobody.
+        subsets: the classes by each subset: those with the most columns first, and among these the worst first.
+        original: the table by which people were counted; None if the table itself names them.
+        nameless: True if the rows of some class by ``max_columns`` columns name nobody (NULL). It counts as one person,
             as in ``measure``; since it is not known that there is one, no k holds, as in ``check``.
-        people_known: whether people were counted where people are to be counted; otherwise rows were.
-        at_least: where they were not: how many each class by all columns has at least, by the original, and so each
-            class by fewer columns, which is a union of such; None if that is not known.
+        people_known: True if people were counted where they must be; otherwise rows were counted.
+        at_least: if they were not, the minimum of people in each class by all columns, from the original. It holds for
+            classes by fewer columns too, which are unions of these. None if it is not known.
     """
 
     table: str
@@ -110,18 +111,18 @@ class KnownResult(Judged):
 
     @property
     def fails(self) -> bool:
-        """Whether some class has fewer than k members (so few rows are of no more people), or names nobody."""
+        """True if some class has fewer than k members (so few rows belong to no more people), or names nobody."""
         return self.nameless or (self.smallest_class is not None and self.smallest_class < self.k)
 
     @property
     def verified(self) -> bool:
-        """Whether it is known if every class has k members."""
+        """True if it is known whether every class has k members."""
         enough = self.at_least is not None and self.at_least >= self.k
         return self.fails or ((self.people_known or enough) and self.refusal is None)
 
     @property
     def holds(self) -> bool | None:
-        """Whether every class is known to have k members; None if no k is required."""
+        """True if every class is known to have k members; None if no k is required."""
         return self.verified and not self.fails if self.required else None
 
     def summary(self) -> dict[str, Any]:
@@ -141,20 +142,20 @@ def known(
     progress: Listener | None = None,
     **case: Unpack[CaseSettings],
 ) -> KnownResult:
-    """Return by how many every combination of values of a few columns is shared, in a release or a raw table.
+    """Count how many rows or people share each combination of a few columns, in a release or a raw table.
 
     Args:
         source: as for ``check``.
         table: the table in a database.
-        max_columns: how many of the quasi-identifiers an attacker knows at most, 1 or more; all of them if there are
-            fewer. By default as many as the policy says, or 3.
-        progress: called as the work goes on.
-        case: see ``CaseSettings``. Without ``k``, and without a policy, nothing is required, and classes of fewer than
-            5 are called too small.
+        max_columns: the maximum number of quasi-identifiers that an attacker knows, 1 or more; all of them if there are
+            fewer. By default, the number in the policy, or 3.
+        progress: called during the work.
+        case: see ``CaseSettings``. Without ``k`` and a policy, nothing is required, and classes of fewer than 5 count
+            as too small.
 
     Raises:
-        UsageError: a quasi-identifier is not there, or none is named; ``max_columns`` or ``k`` is less than 1, or there
-            are more than 200,000 subsets.
+        UsageError: a quasi-identifier does not exist, or none is named; ``max_columns`` or ``k`` is less than 1, or
+            there are more than 200,000 subsets.
         SourceError: the source cannot be read.
     """
     if max_columns is not None:
@@ -167,7 +168,7 @@ def known(
 
 
 def require_columns(max_columns: int) -> None:
-    """Raise unless so many columns can be known."""
+    """Raise an error unless ``max_columns`` is valid."""
     if isinstance(max_columns, bool) or not isinstance(max_columns, int) or max_columns < 1:
         raise UsageError(f"Known are 1 column or more (--max-columns), not {max_columns!r}.")
 
@@ -181,7 +182,7 @@ def known_source(
     required: bool = True,
     progress: Listener = silent,
 ) -> KnownResult:
-    """Return the same of an open source; the original, if given, is in the same engine."""
+    """Count the combinations of an open source; the original, if given, must be in the same engine."""
     if max_columns is None:
         of_policy = known_subsets_of(policy.models)
         max_columns = MAX_COLUMNS if of_policy is None else of_policy.m
@@ -195,7 +196,7 @@ def known_source(
     person = find_column(entity, counted.columns) if entity is not None else None
     at_least = None
     if people is not None and not (people.settled or people.one_row_each):
-        # Who is in two classes may be two people then: nothing is known of the people of their union.
+        # A person in two classes may then be two people: nothing is known about the people of their union.
         counted, person, at_least = source, None, people.smallest
     source.bring(columns, person if counted is source else None)
     progress(Progress("Reading the combinations of values"))
@@ -223,7 +224,7 @@ def known_source(
 def _count(
     tuples: Tuples, max_columns: int, k: int, progress: Listener
 ) -> tuple[int, tuple[KnownColumns, ...], tuple[KnownSubset, ...], bool]:
-    """Return all members, the classes by every number of columns and by every subset, and whether some name nobody.
+    """Return all members, the classes by every number of columns and by every subset, and True if some name nobody.
 
     The combinations are dropped.
     """

@@ -1,4 +1,4 @@
-"""``measure``: what a published table is worth, by itself and against its original."""
+"""``measure``: the risk and utility of a published table, by itself and against its original."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredPeople:
-    """How many people the classes of a table have; None if neither the table nor an original names them.
+    """Numbers of people in the classes of a table; None if neither the table nor an original names them.
 
-    ``settled`` says that it is known who is in which class. If not, the risk is that of the fewest people that each
-    class can have; who is in two classes may be two people then, and shares of people are not known.
+    ``settled`` is True if the people of each class are known. If not, the risk assumes the fewest people that each
+    class
+    can have. A person in two classes may then be two people, and shares of people are not known.
     """
 
     entity: str
@@ -53,9 +54,9 @@ class MeasuredPeople:
 
 @dataclass(frozen=True)
 class Measured(Judged):
-    """What was measured in a table; what needs an original is None without one.
+    """Measures of a table; those that need an original are None without one.
 
-    ``levels`` are None for columns whose labels are on several; ``losses`` are those of each quasi-identifier alone;
+    ``levels`` are None for columns with labels on several levels; ``losses`` are those of each quasi-identifier alone;
     ``weights`` of columns are 1 if not given.
     """
 
@@ -115,33 +116,34 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
     progress: Listener | None = None,
     **case: Unpack[CaseSettings],
 ) -> Measured:
-    """Return what a published table is worth: who could be found in it, and how much of its original it keeps.
+    """Measure the risk of a published table, and how much of its original it keeps.
 
-    Nothing is known of how it was made: labels are looked up in the hierarchies as they stand in the table.
+    ``measure`` does not know how the table was made: it looks up each label in the hierarchies.
 
     Args:
-        source: the published table, as for ``anonymize``. May be left out where a policy file names the table and where
-            its release goes: then the release is measured against that table.
+        source: the published table, as for ``anonymize``. Optional if a policy file names the table and the destination
+            of its release: then the release is measured against that table.
         table: its name in a database.
         threshold: the risk above which rows are counted, as for ``risk``.
-        subsets: columns of the largest subsets of quasi-identifiers to look at, as for ``risk``.
+        subsets: maximum number of columns in subsets of quasi-identifiers, as for ``risk``.
         sampling_fraction: the share of the population that the original has; without an original, the table.
         population: all people that the rows of the published table could be about, as for ``risk``.
-        population_table: the name of the population, where ``population`` is a database.
+        population_table: the name of the population, if ``population`` is a database.
         suda: score rows by SUDA2, as for ``risk``.
-        record_weight: the column of weights, as for ``risk``, of the table or of its original.
-        utility: whether to measure what the table is still good for: marginals, queries, models that learn from it.
-        target: a column that a model is to predict, from the table and from the original.
-        spread: how rows of a label are spread over the values that it stands for: "even", which is the default, or
-            "marginal", as frequent as in the original.
-        weights: how much the loss of columns counts, as for ``anonymize``.
+        record_weight: the column of weights in the table or its original, as for ``risk``.
+        utility: measure the utility of the table: marginals, queries, models trained on it.
+        target: a column for models to predict, from the table and from the original.
+        spread: how rows of a label are spread over the values that it stands for: "even", the default, or "marginal",
+            as frequent as in the original.
+        weights: weights of the columns in the loss, as for ``anonymize``.
         control: people who are not in the table, as for ``attack``: predictions are tested on their rows, and the
             original is measured without them.
-        progress: called as the work goes on.
-        case: see ``CaseSettings``. If rows of one person are found, and no entity, no threshold is known to be met.
+        progress: called during the work.
+        case: see ``CaseSettings``. If rows of one person repeat and there is no entity, no threshold is known to be
+            met.
 
     Raises:
-        UsageError: a column is not there, or the table is no release of the original under these hierarchies.
+        UsageError: a column does not exist, or the table is not a release of the original under these hierarchies.
         SourceError: a source or a hierarchy cannot be read.
     """
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda, record_weight)
@@ -154,7 +156,7 @@ def measure(  # noqa: PLR0913 - the public call: every setting has a name of its
 def measure_case(
     case: Case, entity: str | None, settings: RiskSettings, utility: UtilitySettings | None, progress: Listener
 ) -> Measured:
-    """Return the same of an open case; ``entity`` is the column of people that the call names."""
+    """Measure an open case; ``entity`` is the column of people that the call names."""
     tables = [one for one in (case.beside, case.release) if one is not None]
     require_entity(entity, *tables)
     require_weights(settings.record_weight, *tables)
@@ -169,7 +171,7 @@ def measure_case(
 def measure_alone(
     source: Source, policy: Policy, settings: RiskSettings | None = None, population: Source | None = None
 ) -> Measured:
-    """Return what can be said of a published table without its original: the sizes of its classes, and its risk."""
+    """Measure a published table without its original: the sizes of its classes, and its risk."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     findings = judge(source, policy)
     models = (KAnonymity(policy.k),)
@@ -197,7 +199,7 @@ def measure_alone(
 
 
 def _people(policy: Policy, risk: Risk) -> MeasuredPeople | None:
-    """Return the people of the smallest class of a table that may name them itself."""
+    """Return the people of the smallest class, if the table names people itself."""
     entity = policy.columns.entity
     if entity is None:
         return None
@@ -213,7 +215,7 @@ def measure_against(
     prepared: Prepared | None = None,
     utility: WantedUtility | None = None,
 ) -> Measured:
-    """Return the measures of a published table against its original, and the risk of both.
+    """Measure a published table against its original, and the risk of both.
 
     People of a control group are left out of the original. ``prepared`` is the original, prepared for
     ``policy.of_rows()``; None prepares it.
@@ -225,7 +227,7 @@ def measure_against(
         require_compared(utility.control, policy, utility.settings.target)
         entity = find_column(policy.columns.entity or "", original.columns)
         original, _ = without_control(original, utility.control, entity)
-    # What is known of the original, is known of its release: its rows are rows of the same people.
+    # Findings about the original apply to its release: the rows belong to the same people.
     before = tuple(people_are_counted(original, policy))
     findings = (*(before or people_are_counted(release, policy)), *judge_roles(release, policy))
     prepared, found = quality_against(original, release, policy, progress, prepared)
@@ -235,9 +237,9 @@ def measure_against(
     progress(Progress("Risk of the original"))
     risk_before = risk_of(original, policy, settings, findings=before)
     progress(Progress("Risk of the release"))
-    # Both are samples of one population; of as many rows, where the release does not say who is who.
+    # Both are samples of one population, with the same number of rows if the release names no people.
     counted, people = _with_people(prepared, release, policy)
-    if people is not None and not people.settled:  # what each class has at least says nothing of united classes
+    if people is not None and not people.settled:  # the minimum of each class gives none for united classes
         settings = replace(settings, subsets=0, suda=None, record_weight=None)
     of_people = (
         risk_before.counted == "people" and find_column(policy.columns.entity or "", counted.columns) is not None
@@ -246,7 +248,7 @@ def measure_against(
     if risk_before.weighted is not None and (of_people or risk_before.people is None):
         size = round(risk_before.weighted.population)
     weighed = None
-    if counted is not release:  # its people are named by the original
+    if counted is not release:  # the original names its people
         has_own = find_column(settings.record_weight or "", release.columns) is not None
         weighed = release if has_own and risk_before.people == prepared.frequency.rows else original
     risk = risk_of(counted, policy, settings, case.population, size, findings=findings, weighed=weighed)
@@ -273,7 +275,7 @@ def measure_against(
 
 
 def _with_people(prepared: Prepared, release: Source, policy: Policy) -> tuple[Source, MeasuredPeople | None]:
-    """Return a release with the column that names people, by its original where it does not have the column itself."""
+    """Return a release with the column that names people, taken from its original if the release lacks it."""
     entity = policy.columns.entity
     person = find_column(entity or "", prepared.source.columns)
     if entity is None or person is None:
@@ -292,13 +294,13 @@ def quality_against(
     progress: Listener = silent,
     prepared: Prepared | None = None,
 ) -> tuple[Prepared, Quality]:
-    """Return every measure of a published table against its original, and the original as it was prepared for that."""
+    """Return every measure of a published table against its original, and the original as prepared for that."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, release.columns, release.name)
-    # All that is asked of either side in one scan of it; its risk is that of people, where they are named.
+    # One scan of each side answers everything; the risk counts people if they are named.
     for side in (original, release):
         named = resolve_quasi_identifiers(policy.columns.quasi_identifiers, side.columns, side.name)
         side.bring(named, find_column(policy.columns.entity or "", side.columns))
-    # Only quasi-identifiers are looked at, and rows are what measures count.
+    # Only quasi-identifiers are needed, and measures count rows.
     prepared = prepared or prepare_source(original, policy.of_rows(), progress)
     progress(Progress("Measuring"))
     return prepared, measure_published(prepared.as_original(policy), release.relation, columns)

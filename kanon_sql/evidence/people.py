@@ -1,4 +1,4 @@
-"""The people of the classes of a table that is judged, where it or its original names them."""
+"""The people of the classes of a judged table, if it or its original names them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def source_with_people(source: Source, policy: Policy, original: Source | None) -> tuple[Source, ClassPeople | None]:
-    """Return a table with the column that names people, by its original where it does not have the column itself."""
+    """Return a table with the column that names people, taken from its original if the table lacks it."""
     if original is None:
         return source, None
     entity = policy.columns.entity
@@ -54,7 +54,7 @@ def source_with_people(source: Source, policy: Policy, original: Source | None) 
 def named_by(
     prepared: Prepared, source: Source, policy: Policy, person: Column, kept: list[Column]
 ) -> tuple[Source, ClassPeople | None]:
-    """Return a table with ``kept`` columns and the ``person`` of an original, if the classes of both are alike."""
+    """Return a table with ``kept`` columns and the ``person`` of an original, if the classes of both match."""
     columns = resolve_quasi_identifiers(policy.columns.quasi_identifiers, source.columns, source.name)
     own, original = find_column(person.name, source.columns), prepared.source.relation
     named = name_people(source.engine, original, prepared.places(), person, source.relation, columns, kept, own)
@@ -65,13 +65,13 @@ def named_by(
 
 
 def columns_of(source: Source, models: tuple[PrivacyModel, ...], policy: Policy) -> list[Column]:
-    """Return the columns besides the quasi-identifiers that a check asks for."""
+    """Return the columns that a check needs in addition to the quasi-identifiers."""
     wanted = [model.sensitive for model in models if isinstance(model, SensitiveModel) and model.sensitive]
     return find_columns((*wanted, *policy.columns.pseudonymize), source.columns)
 
 
 def models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...], dict[str, Hierarchy]]:
-    """Return the models that know their columns, and the hierarchies of columns in which distances count."""
+    """Return the models with their columns resolved, and the hierarchies of columns that distances need."""
     about = [model.sensitive for model in policy.models if isinstance(model, SensitiveModel) and model.sensitive]
     sensitive = resolve_columns(dict.fromkeys((*policy.columns.sensitive, *about)), source.columns, source.name)
     required = [model for model in policy.models if isinstance(model, TCloseness) and model.distance == "hierarchical"]
@@ -81,5 +81,5 @@ def models_of(source: Source, policy: Policy) -> tuple[tuple[PrivacyModel, ...],
 
 
 def findings_on(source: Source, policy: Policy, original: Source | None) -> tuple[Finding, ...]:
-    """Return what the checks find in a table, and in its original: rows of it are rows of the same people."""
+    """Return the findings for a table and its original: their rows belong to the same people."""
     return (*judge(source, policy), *(() if original is None else people_are_counted(original, policy)))

@@ -1,4 +1,4 @@
-"""``risk``: who could be found in a table as it is."""
+"""``risk``: the re-identification risk of an existing table."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
     record_weight: str | None = None,
     **case: Unpack[CaseSettings],
 ) -> Risk:
-    """Return who could be found in a table as it is: what ``measure`` says of the risk. Nothing is changed.
+    """Measure the re-identification risk of a table: the part of ``measure`` about risk. Nothing is changed.
 
     Args:
         source: as for ``anonymize``.
         table: the table in a database.
-        threshold: the risk above which members are counted: a number, or one of those that people are asked for.
-        subsets: columns of the largest subsets of quasi-identifiers to look at; by default 3, if there are few enough.
-        sampling_fraction: the share of the population that the table has; with it, how many are unique in the
-            population is estimated.
+        threshold: the risk above which members are counted: a number, or the name of a common threshold.
+        subsets: maximum number of columns in subsets of quasi-identifiers; by default 3, if there are few enough.
+        sampling_fraction: the share of the population that the table has. It allows an estimate of how many are unique
+            in the population.
         population: a table of all people that the rows could be about, with values written like those of the table: a
             table in the same database, a path, or a data frame.
-        population_table: the name of the population, where ``population`` is a database.
-        suda: score rows by the sets of up to so many quasi-identifiers by which they are unique (SUDA2); usually 3.
-        record_weight: the column that says how many of the population a row stands for, 1 or more: the risk of each row
-            and the size of the population are estimated by it.
-        case: see ``CaseSettings``; without an entity, ``Risk.people_repeat`` says whether rows of one person are found.
+        population_table: the name of the population, if ``population`` is a database.
+        suda: score rows by the sets of at most this many quasi-identifiers by which they are unique (SUDA2); usually 3.
+        record_weight: the column with the number of people in the population that a row stands for, 1 or more. It
+            estimates the risk of each row and the size of the population.
+        case: see ``CaseSettings``; without an entity, ``Risk.people_repeat`` is True if rows of one person are found.
 
     Raises:
-        UsageError: a setting is wrong, a column is not there, or the population does not contain the table.
+        UsageError: a setting is wrong, a column does not exist, or the population does not contain the table.
         SourceError: a source cannot be read.
     """
     settings = RiskSettings(threshold_of(threshold), subsets, sampling_fraction, suda, record_weight)
@@ -66,9 +66,9 @@ def risk(  # noqa: PLR0913 - the public call: every setting has a name of its ow
 
 
 def require_entity(entity: str | None, *tables: Source) -> None:
-    """Raise unless the column that was named for people is in one of the tables: rows would be counted instead.
+    """Raise an error unless one of the tables has the named column of people: rows would be counted instead.
 
-    A policy that names one is another matter: its release does not have the column, and is counted in rows.
+    A policy that names one is different: its release does not have the column, and is counted in rows.
     """
     if entity is not None and not any(find_column(entity, table.columns) for table in tables):
         names_of_tables = " nor ".join(table.name for table in tables)
@@ -76,7 +76,7 @@ def require_entity(entity: str | None, *tables: Source) -> None:
 
 
 def require_weights(record_weight: str | None, *tables: Source) -> None:
-    """Raise unless the column of weights is in one of the tables."""
+    """Raise an error unless the column of weights is in one of the tables."""
     if record_weight is not None and not any(find_column(record_weight, table.columns) for table in tables):
         raise UsageError(f"There is no column {record_weight!r} of weights in {' nor '.join(t.name for t in tables)}.")
 
@@ -103,9 +103,10 @@ def risk_of(
 ) -> Risk:
     """Return the risk of an open source: of people, or of rows if the table has no column of them.
 
-    No threshold is known to be met if a check refused the table, or if it lacks the column that people are counted by.
-    ``population_size`` goes before the sampling fraction; ``findings`` are those of the checks. ``weighed`` has the
-    weights of the same people, or a row for each of them, if the table itself has no weights.
+    No threshold is known to be met if a check refused the table, or if it lacks the column that counts people.
+    ``population_size`` takes precedence over the sampling fraction; ``findings`` are those of the checks. ``weighed``
+    has
+    the weights of the same people, or a row for each of them, if the table itself has no weights.
     """
     findings = judge(source, policy) if findings is None else findings
     named = policy.columns

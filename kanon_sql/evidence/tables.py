@@ -1,8 +1,8 @@
-"""``check`` and ``attack`` of tables that were released together.
+"""``check`` and ``attack`` for tables that were released together.
 
-They are joined as a reader joins them, by their keys, and taken as they are: labels and numbers of rows are not
-compared with those of the originals. The attacker knows the quasi-identifiers of a person as they are published, and
-those of up to m of their events; the same is counted in the originals, where values are raw, for comparison.
+Tables are joined by their keys, as a reader joins them, and judged by themselves: labels and numbers of rows are not
+compared with those of the originals. The attacker knows the published quasi-identifiers of a person, and those of up to
+m of their events. The same counts in the originals, with raw values, serve as comparison.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def check_tables(
     """Check that released tables keep the promise of a policy of several tables.
 
     Args:
-        source: path of a DuckDB file, or of a directory with a CSV or Parquet file of each table; a DuckDB connection,
+        source: path of a DuckDB file, or of a directory with a CSV or Parquet file for each table; a DuckDB connection,
             or a PostgreSQL database; None if the policy names it.
         policy: a policy, or the path of a kanon.toml with ``[tables.NAME]``.
-        schema: of the tables; by default the one that the policy releases to, or the current one.
-        resources: limits of the machine.
+        schema: schema of the tables; by default the one that the policy releases to, or the current one.
+        resources: resource limits.
     """
     wanted, place, in_schema = _named(source, policy, schema)
     with computing_in(wanted.time_zone), open_released(place, wanted, in_schema, resources) as opened:
@@ -76,13 +76,13 @@ def attack_tables(
         source: the release, as for ``check_tables``; ``policy``, ``schema`` and ``resources`` too.
         policy: a policy, or the path of a kanon.toml with ``[tables.NAME]``.
         schema: of the released tables.
-        original: the database that they were made from; by default that of the policy, or else that of the release.
-        resources: limits of the machine.
-        progress: called as the work goes on.
+        original: the original database; by default that of the policy, or else that of the release.
+        resources: resource limits.
+        progress: called during the work.
     """
     wanted, place, in_schema = _named(source, policy, schema)
     before = next((one for one in (original, wanted.source) if one is not None), place)
-    if _same_place(place, before):  # the policy's URL of it has no password
+    if _same_place(place, before):  # the URL in the policy has no password
         before = place
     if in_schema is None and before is place:
         raise UsageError(
@@ -110,7 +110,7 @@ def attack_tables(
 def _named(
     source: object, policy: TablesPolicy | str | os.PathLike[str], schema: str | None
 ) -> tuple[TablesPolicy, Any, str | None]:
-    """Return the policy of a call, and the place and the schema of the release, which it names if the call does not."""
+    """Return the policy of a call, and the place and schema of its release, by default those of the policy."""
     wanted = policy if isinstance(policy, TablesPolicy) else read_tables_policy(policy)
     place = source if source is not None else wanted.out or wanted.out_directory or wanted.source
     if place is None:
@@ -189,9 +189,9 @@ def _same_place(one: object, other: object) -> bool:
 
 @dataclass(frozen=True)
 class TablesAttacked(Verdicts):
-    """The outcome of an attack on released tables: people found by up to 0, 1, ... events there, and in the originals.
+    """The result of an attack on released tables: people found by up to 0, 1, ... events there, and in the originals.
 
-    ``keys`` are what ``check_tables`` found of keys and identifying columns.
+    ``keys`` are the results of ``check_tables`` for keys and identifying columns.
     """
 
     table: str
@@ -233,7 +233,7 @@ class TablesAttacked(Verdicts):
         return Verdict("keys", None, outcome, found, stopped_by, figures)
 
     def summary(self) -> dict[str, Any]:
-        """Return the outcome as plain values: what ``--format json`` prints."""
+        """Return the result as plain values: the output of ``--format json``."""
         return {
             **{name: getattr(self, name) for name in ("table", "original", "k", "km")},
             **self.together(),
@@ -244,7 +244,7 @@ class TablesAttacked(Verdicts):
 
 
 def _figures(found: FoundPeople) -> dict[str, Any]:
-    """Return who is found, with shares of all people."""
+    """Return the people found, with shares of all people."""
     shares = {
         f"share_{name}": None if number is None else number / found.people if found.people else 0.0
         for name, number in (("alone", found.alone), ("below_k", found.below_k))
