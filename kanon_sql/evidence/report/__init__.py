@@ -1,7 +1,7 @@
-"""Pictures and reports of what was found. Nothing here is imported before it is needed.
+"""Plots and reports of results. Nothing here is imported before it is needed.
 
 reporter            a report of a source, or of a release that was just published
-gather              from a release to its facts: a ``Report`` (written), of plain data (figures)
-attributes, proof   the columns; whether what was published is what the policy makes
-render              from a Report to HTML or Markdown, by the templates beside it (words)
+gather              collects the facts of a release: a ``Report`` (written), of plain data (figures)
+attributes, proof   the columns; a test that the published rows are those that the policy makes
+render              turns a Report into HTML or Markdown, with the templates beside it (words)
 """

@@ -1,14 +1,14 @@
-"""The columns of a report: the role of each, how it is published, how far it was generalized, and its rows by label.
+"""The columns of a report: role, form of publication, generalization and rows by label of each column.
 
-Rows by label, in the output and before, are counted so that no small number of the original's rows can be found.
+Rows by label, in the output and before, are counted in a way that reveals no small number of rows of the original.
 
-What the output has is in the output, and is no secret. What the original has more are rows that were left out: few
-people who stand out. How many of them have a label is shown if in every column every label has none of them, or k or
-more; else of no label of any column. All or nothing: numbers that are hidden one by one can be computed from those that
-are shown, from other columns that follow from this one, and from the rule by which they were chosen.
+The output itself is no secret. The additional rows of the original are those that were left out: few people who stand
+out. The number of these rows by label is shown if in every column every label has none of them, or at least k;
+otherwise no label of any column shows it. It must be all or nothing: numbers hidden one by one can be computed from the
+numbers shown, from other columns that follow from this one, and from the rule that chose them.
 
 Rows left out whose label is not in the output are counted together, without their label. Labels of fewer than k rows of
-the output, and those beyond the first 20, are counted together too. Where people are counted, k is people.
+the output, and those beyond the first 20, are counted together too. If people are counted, k is people.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def attributes_of(
 ) -> tuple[Attribute, ...]:
     """Return the columns of the original in their order; numbers of rows below ``k`` are not shown.
 
-    ``released`` are the rows that the policy makes, ``handed_out`` those that were published, ``measured`` against the
-    original.
+    ``released`` are the rows that the policy makes, ``handed_out`` the published ones, ``measured`` their measures
+    against
+    the original.
     """
     roles, publication = release.publication.roles, release.publication
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}
@@ -94,13 +95,13 @@ def attributes_of(
         released.engine.run(sql.drop(left_out), "drop the rows that were left out")
     if not few_before:
         return tuple(attributes)
-    # Then no number of rows that the original has by label is shown.
+    # Then no number of rows of the original by label is shown.
     untold = [tuple(replace(count, rows_in=None) for count in one.distribution) for one in attributes]
     return tuple(replace(one, distribution=n, hidden=bool(n)) for one, n in zip(attributes, untold, strict=True))
 
 
 def role_of(roles: Roles, column: Column) -> tuple[str, str]:
-    """Return the role of a column, in the words of ISO/IEC 20889 where it has them, and how it is published."""
+    """Return the role of a column, in terms of ISO/IEC 20889 if it has them, and its form of publication."""
     if column in roles.quasi_identifiers:
         return "quasi-identifier", "generalized"
     if column in roles.pseudonymized:
@@ -130,7 +131,7 @@ def _left_out(release: Release, released: Source) -> exp.Table | None:
 
 
 def _rows_alone(released: Source, publication: Publication, column: Column) -> int:
-    """Return how many rows of the output no other is like, in a column and in the labels of all quasi-identifiers."""
+    """Count the rows of the output that no other row equals in a column and in the labels of all quasi-identifiers."""
     alike = [*publication.published_quasi_identifiers, column]
     values = {"alike": [written(sql.column(one.name, "released"), one) for one in alike]}
     query = sql.query("report/rows_alone", values=values, tables={"released": released.relation})
@@ -151,12 +152,12 @@ def _loss(release: Release, handed_out: Source, measured: Measured | None, colum
             loss = quality_against(release.prepared.source, handed_out, alone)[1].values["loss"]
         except UsageError:
             return None
-    return None if loss is None else float(f"{loss:.4g}")  # all digits would tell what a row that was left out had
+    return None if loss is None else float(f"{loss:.4g}")  # more digits would reveal rows that were left out
 
 
 @dataclass(frozen=True)
 class Cell:
-    """How many rows were left out of a label, and of how many people; of several labels, of how many at least."""
+    """Rows left out of a label, and the number of their people; for several labels, a lower bound."""
 
     rows: int = 0
     people: int = 0
@@ -179,9 +180,9 @@ def _distribution(
     by_people: bool,
     complete: bool,
 ) -> tuple[tuple[LabelCount, ...], int, bool]:
-    """Return rows by label of a published quasi-identifier, how many labels it has, and whether some were few before.
+    """Return rows by label of a published quasi-identifier, how many labels it has, and True if some were few before.
 
-    ``complete`` says that no row was left out; ``by_people``, that those are counted by people.
+    ``complete`` is True if no row was left out, ``by_people`` if those rows are counted by people.
     """
     values = {"label": text_of(sql.column(column.name, "released"), column)}
     counted = sql.query("report/by_label", values=values, tables={"released": released.relation})
@@ -200,7 +201,7 @@ def _distribution(
     labels = [*(label for label, _ in shown), None, None]
     kinds: list[Literal["label", "others", "left out"]] = ["label" for _ in shown]
     kinds += ["others", "left out"]
-    # Where no label is counted with others, it is known that none was left out there.
+    # If no label is counted with others, it is known that none was left out there.
     kept = [place for place, kind in enumerate(kinds) if kind != "others" or len(shown) < len(found)]
     counts = [LabelCount(kinds[place], labels[place], outs[place], outs[place] + cells[place].rows) for place in kept]
     few = has_few([cells[place] for place in kept], k, by_people=by_people)
@@ -234,6 +235,6 @@ def _left_out_cells(
 
 
 def natural_order(label: str | None) -> tuple[bool, list[tuple[bool, float, str]]]:
-    """Return by what labels are sorted: numbers in them as numbers, NULL last."""
+    """Return the sort key of a label: numbers in it as numbers, NULL last."""
     parts = re.split(r"(\d+)", label or "")
     return label is None, [(not part.isdecimal(), float(part) if part.isdecimal() else 0.0, part) for part in parts]

@@ -1,4 +1,4 @@
-"""A comparison as a picture: what each algorithm loses at each k, what its release is good for, and its search."""
+"""A plot of a comparison: the loss of each algorithm at each k, the utility of its release, and its search."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 FORMATS = (".svg", ".png", ".html")
 _PANES = ((1, 2), (1, 3), (2, 2))  # rows and columns: without utility, with one figure of it, and with two
-_MARKS = "osD^vPX*h"  # a mark for each line, for those who do not see its colour
+_MARKS = "osD^vPX*h"  # a mark for each line, for readers who cannot tell the colours apart
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a file for a picture before any work is done for it."""
+    """Raise an error for an invalid plot file before any work is done."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
     if not path.parent.is_dir():
@@ -82,15 +82,15 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
         name = f"{result.algorithm}, {result.limit} suppressed" if several else result.algorithm
         if result.loss is not None:
             lines.setdefault(name, []).append(result)
-    # What loses least at the smallest k is the first in the legend.
+    # The algorithm with the least loss at the smallest k is first in the legend.
     for place, (name, results) in enumerate(lines.items()):
         points = sorted(results, key=lambda result: result.k)
         color = f"C{place % 10}"
-        # Lines may lie on each other: smaller marks on larger ones show that.
+        # Lines may coincide: smaller marks on larger ones show that.
         size = max(4, 13 - 2 * place)
         style = {"marker": _MARKS[place % len(_MARKS)], "markersize": size, "markerfacecolor": "none", "color": color}
         losses.plot([point.k for point in points], [point.loss or 0 for point in points], label=name, **style)
-        if comparison.measure == "loss":  # between what is proven and what was found lies the optimum
+        if comparison.measure == "loss":  # the optimum lies between the proven bound and the result
             open_ones = [point for point in points if point.bound is not None and not point.optimal]
             low, high = ([getattr(point, bound) or 0 for point in open_ones] for bound in ("bound", "loss"))
             losses.vlines([point.k for point in open_ones], low, high, color=color, linestyles="dotted")
@@ -111,7 +111,7 @@ def _fill(figure: Figure, comparison: Comparison) -> None:
 
 
 def _purposes(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Return what of utility is drawn, where it was measured: a title, the part of utility, and its figure."""
+    """Return the utility figures to plot, if they were measured: a title, the part of utility, and its figure."""
     utility = next((result.utility for result in comparison.results if result.utility is not None), None)
     if utility is None:
         return []

@@ -1,4 +1,4 @@
-"""The parts of a report: figures of a release, as plain data. No value that is not in the release is in them."""
+"""The parts of a report: figures of a release, as plain data, without values that are not in the release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class ReportedRequirement:
-    """What was required of every class, and the measure of the worst class of the output; None if it has no rows.
+    """A requirement on every class, and the measure of the worst class of the output; None if it has no rows.
 
     ``entity`` is the column that names people, if people are counted.
     """
@@ -24,9 +24,9 @@ class ReportedRequirement:
 
 @dataclass(frozen=True)
 class LabelCount:
-    """How many rows have a label, or one of several ``others``, in the output and before; or no label there (left out).
+    """Rows in the output and before with a label, with one of several ``others``, or with no label there (left out).
 
-    ``label`` is None for NULL, and for other kinds; ``rows_in`` is None if it is not shown (see ``attributes``).
+    ``label`` is None for NULL and for other kinds; ``rows_in`` is None if it is not shown (see ``attributes``).
     """
 
     kind: Literal["label", "others", "left out"]
@@ -37,35 +37,35 @@ class LabelCount:
 
 @dataclass(frozen=True)
 class DescribedColumn:
-    """A column of the original, and what became of it."""
+    """A column of the original and its treatment."""
 
     name: str
     type: str
     role: str
     published: str
-    hierarchy: str | None = None  # by which a quasi-identifier was generalized; ``chosen`` here if none was given
+    hierarchy: str | None = None  # generalizes a quasi-identifier; ``chosen`` here if none was given
     chosen: bool = False
     height: int | None = None
-    level: int | None = None  # its level in the output, of ``height``; None if cells have several
+    level: int | None = None  # its level in the output, from 0 to ``height``; None if cells have several
 
 
 @dataclass(frozen=True)
 class Attribute(DescribedColumn):
     """A column of a table that was released by itself."""
 
-    labels: int | None = None  # different labels in the output
-    loss: float | None = None  # what was measured of this column alone, 0 to 1; None if that cannot be
+    labels: int | None = None  # distinct labels in the output
+    loss: float | None = None  # the loss of this column alone, 0 to 1; None if it cannot be measured
     distribution: tuple[LabelCount, ...] = ()
-    hidden: bool = False  # whether the original's rows by label are not shown, or not all of them
-    # of a column that is published as it is, or by a rule without a key, rows of the output that no other row is like
-    # in it and in the labels of all quasi-identifiers; None of other columns
+    hidden: bool = False  # True if some or all of the original's rows by label are not shown
+    # for a column that is published unchanged, or by a rule without a key: rows of the output that no other row equals
+    # in it and in the labels of all quasi-identifiers; None for other columns
     rows_alone: int | None = None
-    rule: str | None = None  # by which a column that is kept is published; None if it is published as it is
+    rule: str | None = None  # publishes a kept column; None if it is published unchanged
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The release that another k would give; its figures are None if there is none. ``chosen`` is this release."""
+    """The release for another k; its figures are None if there is none. ``chosen`` marks this release."""
 
     k: int
     chosen: bool
@@ -77,15 +77,15 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Search:
-    """How the release was searched for."""
+    """The search for the release."""
 
     algorithm: str
     measure: str
     max_suppressed: float | str
-    weights: dict[str, int | str]  # of columns; 1 for all others
+    weights: dict[str, int | str]  # by column; 1 for all others
     time_limit: float | None  # in seconds
-    optimal: bool  # whether it is proven that no release of its kind is better
-    gap: float | None  # how much less any could cost, as a share; None if that is not known
+    optimal: bool  # True if it is proven that no release of its kind is better
+    gap: float | None  # how much less any release could cost, as a share; None if it is not known
     stopped: str | None
     nodes_tested: int
     lattice_size: int
@@ -96,7 +96,7 @@ class Search:
 
     @property
     def is_of_parts(self) -> bool:
-        """Whether labels of one column may be of several levels: a local or multidimensional recoding."""
+        """True if labels of one column may be on several levels: a local or multidimensional recoding."""
         return self.steps is not None or self.rounds is not None
 
 
@@ -104,7 +104,8 @@ class Search:
 class Pseudonymized:
     """Identifying columns that are published as pseudonyms, by a key that was ``drawn`` or is from a ``key file``.
 
-    ``fewest_alike``: for each column, how many pseudonyms at least are tied to rows alike; None if none stand for any.
+    ``fewest_alike``: for each column, the minimum number of pseudonyms tied to equal rows; None if it has no
+    pseudonyms.
     """
 
     columns: tuple[str, ...]

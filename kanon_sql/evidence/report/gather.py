@@ -1,7 +1,7 @@
-"""From a release to its report: everything is measured on rows that were made, not taken from the search.
+"""Reports from releases: everything is measured on the rows of the release, not taken from the search.
 
-The report says too where it comes from: the SQL, the versions, fingerprints, the policy, and the commands that make it
-again.
+The report also documents the origin of the release: the SQL, the versions, fingerprints, the policy, and the commands
+that make it again.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     from kanon_sql.search.prepare import Prepared
 
 CURVE = (2, 3, 5, 10, 20, 50, 100)
-"""The k that a release is compared with."""
+"""The k to compare a release with."""
 _FEW = 5
-"""Fewer rows than this are few where no k is required."""
+"""The number below which rows are few if no k is required."""
 
 ROWS, POLICY = "rows of the release", "policy"
 """Names of fingerprints."""
@@ -78,7 +78,7 @@ ROWS, POLICY = "rows of the release", "policy"
 
 @dataclass(frozen=True)
 class ReportedRelease:
-    """What was published of a release, and where; ``source`` are its rows, if they can be read."""
+    """The published form of a release and its place; ``source`` are its rows, if they can be read."""
 
     name: str
     kind: Literal["table", "view", "file", "in place"]
@@ -88,14 +88,14 @@ class ReportedRelease:
 
 @dataclass(frozen=True)
 class KeptApart:
-    """People who were kept apart from the release, and what was left out of the original because of them."""
+    """People who were held out of the release, and a description of the original's rows left out because of them."""
 
     control: Source
     said: str
 
 
 def require_nothing_certain(policy: Policy, *, utility: bool, control: bool) -> None:
-    """Raise if figures of a report could make a sensitive value certain although the choice promises otherwise."""
+    """Raise an error if figures of a report could make a sensitive value certain against the promise of the choice."""
     if policy.choice_made != ALL_OR_NONE or not (utility or control):
         return
     option, command, figures = (
@@ -119,9 +119,9 @@ def report_of(
     curve: Sequence[int] = CURVE,
     progress: Listener = silent,
 ) -> Report:
-    """Return the report of a release, and of what was published of it, if anything, in the same engine.
+    """Return the report of a release and of its published form, if any, in the same engine.
 
-    ``curve`` are the k that it is compared with.
+    ``curve`` are the k to compare it with.
     """
     require_nothing_certain(release.policy, utility=utility is not None, control=apart is not None)
     policy, original, publication = release.policy, release.prepared.source, release.publication
@@ -136,7 +136,7 @@ def report_of(
             progress(Progress("Comparing with what was published"))
             require_same_rows(release, of_release.rows, handed_out)
         verification = of_release.verification
-        # Whether people have several rows was looked at when the release was prepared: it is not looked at again.
+        # Repeated people were checked when the release was prepared: the check is not repeated.
         settled = policy if policy.columns.entity is not None else replace(policy, count="rows")
         rows_alone = by_rows(release.prepared, settled, progress)
         case = Case(settled, handed_out, original, control)
@@ -149,7 +149,7 @@ def report_of(
         attacks = _attacks(case, release, rows_alone, progress)
         progress(Progress("Attributes one by one"))
         attributes = attributes_of(release, released, handed_out, measured, k)
-        if any(one.hidden for one in attributes):  # who is alone by one column is a number of rows by label too
+        if any(one.hidden for one in attributes):  # people alone by a column are rows by label
             risks = (_of_several_columns(risks[0]), _of_several_columns(risks[1]))
         return Report(
             made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
@@ -199,7 +199,7 @@ def report_of(
 
 
 def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
-    """Return measures with four digits: all that they have would tell what a row that was left out had."""
+    """Return measures with four digits: more would reveal the values of a row that was left out."""
     return {
         name: value if value is None or isinstance(value, int) else float(f"{value:.4g}")
         for name, value in measures.items()
@@ -207,7 +207,7 @@ def _rounded(measures: dict[str, float | None]) -> dict[str, float | None]:
 
 
 def _measured(case: Case, prepared: Prepared, progress: Listener) -> tuple[Measured | None, str | None]:
-    """Return what the output is worth, or None and why that cannot be measured."""
+    """Return the measures of the output, or None and the reason why it cannot be measured."""
     try:
         return measure_against(case, progress, prepared=prepared), None
     except UsageError as error:
@@ -217,7 +217,7 @@ def _measured(case: Case, prepared: Prepared, progress: Listener) -> tuple[Measu
 def _risks(
     release: Release, policy: Policy, of_release: ReleaseRows, handed_out: Source, measured: Measured | None
 ) -> tuple[Risk, Risk]:
-    """Return the risk of the original and of the release; both of people where people are counted."""
+    """Return the risk of the original and of the release; both count people if people are counted."""
     original, settings = release.prepared.source, RiskSettings()
     before = None if measured is None else measured.risk_before
     if before is None:
@@ -231,7 +231,7 @@ def _risks(
 
 
 def _of_several_columns(risk: Risk) -> Risk:
-    """Return a risk without what is known of single columns."""
+    """Return a risk without the results for single columns."""
     found = tuple(subset for subset in risk.subsets.found if len(subset.columns) > 1)
     return replace(risk, subsets=replace(risk.subsets, found=found))
 
@@ -248,25 +248,25 @@ def _attacks(case: Case, release: Release, prepared: Prepared, progress: Listene
 
 
 def _standards(original: Source, released: Source, policy: Policy) -> tuple[CheckedStandard, ...]:
-    """Return what the output has of the rules of standards; the original says who its people are."""
+    """Check the output against the rules of standards; the original names its people."""
     if not policy.standards:
         return ()
     return check_source(released, policy, None if policy.columns.entity is None else original).standards
 
 
 def _curve(release: Release, classes: int, curve: Sequence[int], progress: Listener) -> tuple[CurvePoint, ...]:
-    """Return what other k would cost, all else being the same; none where no k is required.
+    """Return the cost of other k, all else being the same; none if no k is required.
 
     The release, with its ``classes``, is the point of its own k.
     """
     policy, rows = release.policy, release.rows_in
-    if policy.k == 1 or not rows or policy.choice_made == ALL_OR_NONE:  # other k would tell of further divisions
+    if policy.k == 1 or not rows or policy.choice_made == ALL_OR_NONE:  # other k would reveal further divisions
         return ()
     others = tuple(k for k in curve if k <= rows and k != policy.k)
     shared = release.prepared.shared_tests or SharedTests(others)
     table = PreparedTable(replace(release.prepared, shared_tests=shared), policy)
     points = [_point(policy.k, rows, release.loss, release.rows_suppressed, classes, chosen=True)]
-    # The largest first: what it publishes is allowed with a smaller k too, which bounds what that one costs.
+    # The largest first: its release is also allowed with a smaller k, which bounds the cost of that one.
     for k in reversed(others):
         try:
             (found,) = table.compare(algorithms=[policy.algorithm], k=[k], progress=progress).results
@@ -289,7 +289,7 @@ def _search(release: Release) -> Search:
         **policy.asked,
         time_limit=policy.time_limit,
         optimal=release.optimal,
-        gap=None if release.gap is None else math.ceil(release.gap * 10_000) / 10_000,  # no more is said than is proven
+        gap=None if release.gap is None else math.ceil(release.gap * 10_000) / 10_000,  # claims no more than is proven
         stopped=result.stopped,
         nodes_tested=result.nodes_tested,
         lattice_size=release.prepared.lattice.size,
@@ -324,8 +324,9 @@ def versions() -> dict[str, str]:
 def sql_of(publication: Publication) -> str:
     """Return the statements that make and check a release, as a script.
 
-    The relations that they read are named only. Hierarchies written out would list values of the original, and so would
-    the boxes of Mondrian: those of rows that were left out too.
+    The relations that they read appear by name only. The contents of hierarchies would list values of the original, and
+    so
+    would the boxes of Mondrian, even those of rows that were left out.
     """
     lookups = readable_lookups(publication.hierarchies)
     output = sql.relation("kanon_release")
@@ -341,7 +342,7 @@ def sql_of(publication: Publication) -> str:
 
 
 def policy_of(release: Release, published: ReportedRelease | None) -> str:
-    """Return the policy as a kanon.toml that lies in the working directory; where the original is, is not in it."""
+    """Return the policy as a kanon.toml for the working directory, without the place of the original."""
     destination = Destination() if published is None else published.destination
     return policy_text(replace(release.policy, origin=None), destination, Path())
 
@@ -358,7 +359,7 @@ def commands_of(
 ) -> tuple[str, ...]:
     """Return the commands that make the release and the report again, with the policy beside them.
 
-    Where people were kept apart, a release of the table as it is would be another one: there is the second alone.
+    If people were held out, a release of the whole table would be another one: only the second command is returned.
     """
     source = release.prepared.source
     place = source.database or source.file
@@ -380,10 +381,11 @@ def commands_of(
 
 
 def _fingerprints_of(release: Release, released: Source, published: ReportedRelease | None) -> dict[str, str]:
-    """Return fingerprints (SHA-256) of what is public: the output, its file, the policy and files of hierarchies.
+    """Return fingerprints (SHA-256) of everything public: the output, its file, the policy and hierarchy files.
 
-    None of the original, nor of hierarchies that were made from its values: who knows all but a few of them could
-    try out what the missing ones are.
+    The original has none, nor have hierarchies made from its values: someone who knows all but a few values could find
+    the
+    missing ones by trial.
     """
     names = compared_columns(release.publication)
     found = {ROWS: of_rows(released.engine, released.relation, names, "fingerprint of the release")}

@@ -1,15 +1,15 @@
-"""Is what was published what its policy makes? The rows of both, as multisets: in any order, NULL like any value.
+"""Are the published rows those that the policy makes? Compare both as multisets: in any order, NULL like any value.
 
-Values are compared as they are written. Types that are read first would take what they lose for equal: ``30.1`` read as
-a whole number is 30, and a forged release could hide a number for each row in its decimals. So
+Values are compared as written. Converting them to types first could lose a difference: ``30.1`` read as a whole number
+is 30, and a forged release could hide a number for each row in its decimals. Therefore:
 
-- of a file of text, both sides are files: the rows that the policy makes are written as a release is, to a private
-  directory, and both are read with every value as text (of JSON, with its quotes);
-- of anything else the types must be the same, and values are compared as the bytes of their text, which no collation
-  takes for others;
-- what a rule of ``--publish`` makes by a key that was drawn cannot be made again: such a release is not proven;
-- pseudonyms by a key that was drawn cannot be made again either. They must look like pseudonyms, stand for no value of
-  the original as it is, and tie together rows alike to those that the made ones tie.
+- For a text file, both sides are files: the rows that the policy makes are written like a release, to a private
+  directory, and both are read with every value as text (JSON with its quotes).
+- For anything else the types must be the same, and values are compared as the bytes of their text, which no collation
+  treats as equal.
+- A column made by a rule of ``--publish`` with a drawn key cannot be made again: such a release is not proven.
+- Pseudonyms by a drawn key cannot be made again either. They must look like pseudonyms, equal no value of the original,
+  and tie together the same rows as the new ones.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class ReleaseRows:
-    """The rows of a release, in a temporary table, and what was verified in them.
+    """The rows of a release in a temporary table, and the results of its verification.
 
     ``people`` is a temporary table of their labels with the person of each; None if no column names people.
     """
@@ -93,13 +93,13 @@ def release_rows(release: Release) -> Iterator[ReleaseRows]:
 
 
 def require_same_rows(release: Release, made_rows: exp.Table, published: Source) -> None:
-    """Raise unless a published release has the rows that its policy makes.
+    """Raise an error unless a published release has the rows that its policy makes.
 
     ``made_rows`` are the rows that the policy makes, in the same engine.
     """
     is_csv = published.file is not None and published.file.suffix.lower() in DELIMITER_BY_SUFFIX
-    # A file is for spreadsheets as a whole, or not at all, and has one decimal sign: a choice for each row could hide
-    # something in it.
+    # A whole file is for spreadsheets or not, and has one decimal sign: a choice for each row could hide something in
+    # it.
     signs = dict.fromkeys([published.read.layout.decimal_separator or ".", "."])
     ways = [
         replace(release.publication, decimal=sign, spreadsheet_safe=safe, formats=release.prepared.source.read.formats)
@@ -131,9 +131,9 @@ def _require_rows_of(release: Release, publication: Publication, made_rows: exp.
                 return
     except NoRoomError:
         raise
-    except SourceError:  # a file that is not written as a release is
+    except SourceError:  # a file that is not written like a release
         raise VerificationError(f"{not_it} is written in another way. {_WHAT_TO_DO}") from None
-    except VerificationError as error:  # begins with a verb: "has other types"
+    except VerificationError as error:  # starts with a verb: "has other types"
         raise VerificationError(f"{not_it} {error} {_WHAT_TO_DO}") from None
     rules = publication.rules
     if rules is not None and rules.cannot_be_repeated:
@@ -156,7 +156,7 @@ def _require_rows_of(release: Release, publication: Publication, made_rows: exp.
 
 
 def compared_columns(publication: Publication) -> list[str]:
-    """Return the columns in which a published release must be what its policy makes."""
+    """Return the columns in which a published release must equal the rows that its policy makes."""
     pseudonyms = publication.pseudonyms
     drawn = pseudonyms.names if pseudonyms is not None and pseudonyms.key.drawn else []
     return [column.name for column in publication.columns if column.name not in drawn]
@@ -166,7 +166,7 @@ def compared_columns(publication: Publication) -> list[str]:
 def _as_texts(
     engine: Engine, publication: Publication, made_rows: exp.Table, published: Source
 ) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """Yield the rows that the policy makes and those that were published, each value as text."""
+    """Yield the rows that the policy makes and the published rows, each value as text."""
     names, file = list(publication.published_types), published.file
     if file is None or is_database(file):
         _require_same_types(published.columns, publication.published_types)
@@ -219,10 +219,10 @@ def _differences(engine: Engine, one: exp.Expr, other: exp.Expr, names: list[str
 def _require_like_pseudonyms(
     engine: Engine, publication: Publication, one: exp.Expr, other: exp.Expr, compared: list[str]
 ) -> None:
-    """Raise unless columns that cannot be made again are pseudonyms like those that were made.
+    """Raise an error unless columns that cannot be made again are pseudonyms like those that the policy makes.
 
-    ``one`` are the rows that the policy makes, as texts, ``other`` those that were published; the ``compared`` columns
-    are the same in both.
+    ``one`` are the rows that the policy makes, as texts, ``other`` the published ones; the ``compared`` columns are the
+    same in both.
     """
     pseudonyms = publication.pseudonyms
     if pseudonyms is None or not pseudonyms.key.drawn:
@@ -257,12 +257,12 @@ def _tied(rows: exp.Expr, column: str, compared: list[str]) -> exp.Query:
 
 
 def _bytes(name: str) -> exp.Expr:
-    """Return a column of texts as bytes, which no collation takes for others."""
+    """Return a text column as bytes, which no collation treats as equal."""
     return sql.as_bytes(sql.column(name))
 
 
 def _multisets(engine: Engine, one: exp.Query, other: exp.Query, title: str) -> tuple[int, int]:
-    """Return how many rows only one has, and how many only the other, each as often as it has them more."""
+    """Return the number of rows that only one side has, and only the other, counting repetitions."""
     rows = {"made": one.subquery("made"), "given": other.subquery("given")}
     missing, more = engine.row(sql.query("report/differences", relations=rows), title)
     return missing, more
@@ -276,9 +276,9 @@ def original_rows_query(
     *,
     published: bool,
 ) -> exp.Select:
-    """Return the labels of rows of the original whose class is in the output, or, unless ``published``, is not in it.
+    """Return the labels of original rows whose class is in the output, or, unless ``published``, is not in it.
 
-    ``generalized`` is the query of all rows, generalized; ``person`` a column of it that is selected too.
+    ``generalized`` is the query of all rows, generalized; ``person`` is a column of it to select too.
     """
     labels = [sql.column(name, "generalized") for name in quasi_identifiers]
     same = [sql.same(sql.column(name, "released"), sql.column(name, "generalized")) for name in quasi_identifiers]

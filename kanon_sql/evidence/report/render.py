@@ -1,10 +1,10 @@
-"""From a report to HTML or Markdown: ``templates/report.j2`` says what it says, ``html.j2`` and ``markdown.j2`` how.
+"""Reports as HTML or Markdown: ``templates/report.j2`` has the content, ``html.j2`` and ``markdown.j2`` the format.
 
-Charts are placed by pure functions; their colours and type are those of the page (templates/report.css). A chart is
-never the only place of a figure: beside each there is a table, or the numbers of its row.
+Pure functions place charts; their colours and fonts are those of the page (templates/report.css). Every figure in a
+chart is also in a table, or in the numbers of its row.
 
-Every value is escaped for its format. HTML: by Jinja's autoescape. Markdown: before autoescape looks at it, which then
-finds nothing left to escape. Characters that cannot be seen are spelled out in both.
+Every value is escaped for its format. HTML: by Jinja's autoescape. Markdown: before autoescape, which then finds
+nothing left to escape. Invisible characters are spelled out in both.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ TONES: dict[Outcome, Tone] = {
     "not tested": "neutral",
 }
 _TONES_OF_RULES: dict[str, Tone] = {"holds": "good", "fails": "bad", "not known": "warn", "for a person": "neutral"}
-_MANY = 3  # one row in so many is alone: from there on a column is warned of
-_SUBSETS = 8  # of quasi-identifiers, in the table of those that single out most
+_MANY = 3  # columns with more than one unique row in three get a warning
+_SUBSETS = 8  # of quasi-identifiers, in the table of those with the most unique rows
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$!])")
 _WIDTH, _HEIGHT = 360, 210  # of a chart
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 26, 38
 _BAR = 160
-_END_OF_BLOCK = Markup("\f")  # of Markdown; no value has one, since characters that cannot be seen are spelled out
+_END_OF_BLOCK = Markup("\f")  # in Markdown; no value contains it, since invisible characters are spelled out
 
 
 def rendered(template: str, elements: str, titles: Mapping[str, str], report: object) -> str:
-    """Return a report as HTML or Markdown, by the ``elements`` of one of them; ``titles`` are those of its sections."""
+    """Return a report as HTML or Markdown, by the ``elements`` of its format; ``titles`` are those of its sections."""
     sections = {anchor: (number, title) for number, (anchor, title) in enumerate(titles.items(), start=1)}
     written = _environment(elements).get_template(template)
     return written.render(report=report, elements=elements, sections=sections).strip() + "\n"
@@ -101,7 +101,7 @@ def verdict(
     *,
     holds: bool,
 ) -> tuple[Tone, str]:
-    """Return what a reader must know first: what holds, and what speaks against the release although it does."""
+    """Return the most important result for a reader: the verdict, and reservations about a release that passes."""
     if not holds:
         return "bad", "Not all requirements hold"
     but = []
@@ -124,12 +124,12 @@ def verdict(
 
 
 def nearly_unique(attributes: Sequence[Attribute], rows_out: int) -> list[Attribute]:
-    """Return the columns with whose value more than a third of the rows of the output are like no other."""
+    """Return the columns whose value makes more than a third of the rows of the output unique."""
     return [attribute for attribute in attributes if (attribute.rows_alone or 0) * _MANY > rows_out]
 
 
 def worst_subsets(before: Risk, after: Risk) -> list[tuple[SubsetRisk, SubsetRisk]]:
-    """Return the subsets of quasi-identifiers that single out most in the original, each before and after."""
+    """Return the subsets of quasi-identifiers with the most unique rows in the original, each before and after."""
     was = {found.columns: found for found in before.subsets.found}
     found = [(was[own.columns], own) for own in after.subsets.found]
     return sorted(found, key=lambda both: (-both[0].uniques, both[0].columns))[:_SUBSETS]
@@ -139,7 +139,7 @@ def worst_subsets(before: Risk, after: Risk) -> list[tuple[SubsetRisk, SubsetRis
 
 
 class Text(NamedTuple):
-    """A text: a tick of the axis, or the value at the point that was chosen; ``anchor`` is that of SVG."""
+    """A text: a tick of the axis, or the value at the chosen point; ``anchor`` is that of SVG."""
 
     kind: str
     x: float
@@ -149,7 +149,7 @@ class Text(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """A point of a curve; ``value`` is the text at the one that was chosen."""
+    """A point of a curve; ``value`` is the text at the chosen one."""
 
     x: float
     y: float
@@ -158,7 +158,7 @@ class Dot(NamedTuple):
 
 @dataclass(frozen=True)
 class CurveChart:
-    """A line over the k that were compared, in the coordinates of its SVG; ``described`` is its text alternative."""
+    """A line over the compared k, in the coordinates of its SVG; ``described`` is its text alternative."""
 
     title: str
     described: str
@@ -183,12 +183,12 @@ def suppression_curve(points: Sequence[CurvePoint]) -> CurveChart:
 
 
 def bar_width(share: float) -> float:
-    """Return the width of a bar, of which the widest has 1; nothing has none, and anything can be seen."""
+    """Return the width of a bar: 1 for the widest, 0 for nothing, and a visible width for anything else."""
     return 0.0 if share <= 0 else max(1.0, _BAR * min(share, 1.0))
 
 
 class VerdictSegment(NamedTuple):
-    """The rules of a verdict in the bar of a standard: where they start, how wide they are, and their tone."""
+    """The rules with a verdict in the bar of a standard: their start, width and tone."""
 
     x: float
     width: float
@@ -196,7 +196,7 @@ class VerdictSegment(NamedTuple):
 
 
 def verdict_segments(standard: CheckedStandard) -> list[VerdictSegment]:
-    """Return the parts of the bar of a standard, in the order of the verdicts, each as wide as it has rules."""
+    """Return the segments of the bar of a standard, one for each verdict, as wide as its number of rules."""
     of_rule, segments, start = _BAR / len(standard.rules), [], 0.0
     for verdict in VERDICTS:
         if width := of_rule * len(standard.of(verdict)):
@@ -230,7 +230,7 @@ def _curve(
 
 
 def _value(x: float, y: float, beside: float, text: str) -> Text:
-    """Return the text at a dot on the side where the line is not: above it, but below it in a valley."""
+    """Return the text at a dot on the side without the line: above it, but below it in a valley."""
     in_valley = beside < y - 2 and y + 20 < _HEIGHT - _BOTTOM
     below = in_valley or y - 11 < _TOP
     anchor = "start" if x < _LEFT + 30 else "end" if x > _WIDTH - 50 else "middle"
@@ -242,7 +242,7 @@ def _y(part: float) -> float:
 
 
 def _end_of_axis(highest: float) -> float:
-    """Return the end of an axis that a number fits on: 1, 2 or 5 times a power of ten."""
+    """Return a round end of an axis: 1, 2 or 5 times a power of ten."""
     step = 1.0
     while step < highest:
         step *= 10
@@ -255,7 +255,7 @@ def _end_of_axis(highest: float) -> float:
 
 
 def _html_text(value: object) -> object:
-    """Return a value for autoescape, which leaves markup of the templates as it is."""
+    """Return a value for autoescape, which leaves markup of the templates unchanged."""
     return value if isinstance(value, Markup) else printable(str(value))
 
 
@@ -287,5 +287,5 @@ def _longest_run(text: str) -> int:
 
 
 def _joined(by: Markup, between: str, text: Markup) -> Markup:
-    """Return the parts of a template, without the whitespace around them: a sentence, items, rows or blocks."""
+    """Join the parts of a template (a sentence, items, rows or blocks) without the whitespace around them."""
     return by.join(part.strip() for part in text.split(between) if part.strip())

@@ -1,4 +1,4 @@
-"""``report``: the evidence for a release that was published, or for one that a policy would make."""
+"""``report``: the evidence for a published release, or for one that a policy would make."""
 
 from __future__ import annotations
 
@@ -68,32 +68,32 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     progress: Listener | None = None,
     **settings: Any,  # noqa: ANN401 - those of ``anonymize``, which checks them
 ) -> Report:
-    """Return the evidence for a release. Nothing is published, and nothing is changed.
+    """Report the evidence for a release. Nothing is published, and nothing is changed.
 
     Args:
-        source: the original, as for ``anonymize``; or a release that was found, of whose rows the evidence is. May be
-            left out where the policy names it.
+        source: the original, as for ``anonymize``; or a release object, whose rows are the subject of the evidence.
+            Optional if the policy names it.
         table: its name in a database.
-        release: what was published: a table or view in the database of the original, or a file. Without it, the
-            destination of the policy file, if there is something; else nothing was published yet.
-        asked_by: who asked for it.
-        standards: names of standards, such as "hipaa-safe-harbor", whose rules are looked at; those of a policy file
-            where none are named here.
-        utility: whether to measure what the release is still good for, as ``measure`` does.
-        target: a column that a model is to predict, as for ``measure``.
+        release: the published release: a table or view in the database of the original, or a file. By default, the
+            destination of the policy file if it exists; otherwise nothing was published yet.
+        asked_by: the person who requested it.
+        standards: names of standards, such as "hipaa-safe-harbor", whose rules are checked; by default those of a
+            policy file.
+        utility: measure the utility of the release, as ``measure`` does.
+        target: a column for models to predict, as for ``measure``.
         spread: as for ``measure``.
         control: people who are not in the release, as for ``attack``: the report is on the original without them, and
             guesses about its people are compared with guesses about them.
         policy: a Policy or the path of a kanon.toml, instead of the settings of ``anonymize``.
-        resources: what may be taken of the machine; a connection has settings of its own.
-        progress: called as the work goes on.
+        resources: resource limits; a connection has its own settings.
+        progress: called during the work.
         settings: those of ``anonymize``: ``quasi_identifiers``, ``models``, ``algorithm`` and so on.
 
     Raises:
         UsageError: a setting or a column is wrong; or ``utility`` or ``control`` is given for an all-or-none release.
         SourceError: a source or a hierarchy cannot be read.
         NoSolutionError: no release satisfies the models.
-        VerificationError: what was published is not what the policy makes of the original.
+        VerificationError: the published rows are not those that the policy makes from the original.
     """
     good_for = utility_settings(utility=utility, target=target, spread=spread)
     if isinstance(source, Release):
@@ -129,9 +129,9 @@ def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
     resources: Resources | None = None,
     watch: Callable[[Engine], None] = lambda _: None,
 ) -> tuple[Report, Engine]:
-    """Return the report of a table, and the engine that made it, which is closed; arguments are those of ``report``.
+    """Return the report of a table and its engine, which is closed; arguments are those of ``report``.
 
-    Without a seed the report takes 0: rows are compared in no order.
+    Without a seed the report uses 0: rows are compared in no order.
     """
     require_nothing_certain(policy, utility=utility is not None, control=tables.control is not None)
     source, table = named_table(tables.source, tables.table, policy.origin)
@@ -156,8 +156,7 @@ def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
         published = _published_release(opened, source, in_file, release)
         if policy.seed is None:
             policy = replace(policy, seed=0)
-        # What the search of the release tests is known to those of its curve; with pseudonyms it may search twice
-        # itself.
+        # The nodes that the search tests are reused for its curve. With pseudonyms it may search twice itself.
         alone = policy.k > 1 and not policy.columns.pseudonymize
         shared = SharedTests(tuple(sorted({*CURVE, policy.k}))) if alone else None
         made = make_release(opened, policy, progress, shared_tests=shared)
@@ -183,9 +182,9 @@ def report_published(
 
 
 def report_in_place(draft: Report, release: Release, destination: Destination, file: Path) -> Report:
-    """Return the report of a release that took the place of its table, in a database file.
+    """Return the report of a release that replaced its table in a database file.
 
-    The ``draft`` was measured on the rows of the release while the original was there.
+    The ``draft`` was measured on the rows of the release before the original was replaced.
     """
     table, publication = release.prepared.source.relation, release.publication
     with open_database(file, writable=False) as engine:
@@ -210,7 +209,7 @@ def _published_release(
     in_file: Destination,
     named: str | os.PathLike[str] | None,
 ) -> ReportedRelease | None:
-    """Return what was published, in the engine of the original; None if nothing was."""
+    """Return the published release, in the engine of the original; None if nothing was published."""
     if named is not None:
         path = Path(named)
         no_file = opened.file is None and opened.frame_kind is None and opened.address is None
@@ -248,7 +247,7 @@ def _in_file(opened: Source, path: Path, layout: Layout = NOT_STATED) -> Reporte
 
 
 def _why_a_release(opened: Source, policy: Policy, in_file: Destination) -> str | None:
-    """Return why a source looks like the release of its policy; None if it does not."""
+    """Return the reason why a source looks like the release of its policy; None if it does not."""
     if in_file.out is not None and opened.file is not None and in_file.out.resolve() == opened.file.resolve():
         return "it is the file that the policy publishes to"
     named = policy.columns

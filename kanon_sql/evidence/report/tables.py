@@ -1,6 +1,6 @@
 """``report_tables``: the evidence for tables that were released together, as one file without a raw value.
 
-Its figures are those that were found before the release, and counted in the tables that were published.
+Its figures were found before the release, or counted in the published tables.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class ReportedColumn(DescribedColumn):
 
 @dataclass(frozen=True, kw_only=True)
 class TablesReport(WrittenReport):
-    """The evidence for released tables: what was asked, counted and attacked.
+    """The evidence for released tables: requirements, counts and attacks.
 
     Attributes:
         source, published: names of the database and of the release; no path, which may say more than it should.
-        loss: as a share; ``gap`` is how much less any recoding of this kind could lose, rounded up.
-        key: where the key of pseudonyms is from: "drawn" for this release, or a file.
-        attacks: linkage by up to so many events, and keys; figures are of the release and of the originals.
+        loss: a share; ``gap`` is how much less any recoding of this kind could lose, rounded up.
+        key: the origin of the key of pseudonyms: "drawn" for this release, or a file.
+        attacks: linkage by a maximum number of events, and keys; figures describe the release and the originals.
         proposed: columns with a role that ``kanon init`` proposed and no person has confirmed.
     """
 
@@ -118,15 +118,15 @@ class TablesReport(WrittenReport):
 
 
 def report_tables(release: TablesRelease, published: PublishedTables, *, asked_by: str | None = None) -> TablesReport:
-    """Return the evidence for a release of several tables that was published.
+    """Return the evidence for a published release of several tables.
 
     Args:
-        release: what was found, its database still open.
-        published: what ``to_schema``, ``to_database`` or ``to_directory`` returned.
-        asked_by: who wants the release: printed in the report.
+        release: the release, with its database still open.
+        published: the result of ``to_schema``, ``to_database`` or ``to_directory``.
+        asked_by: the person who requested the release: printed in the report.
 
     Raises:
-        UsageError: the release took the place of its tables: nothing is left to compare it with.
+        UsageError: the release replaced its tables: nothing is left to compare it with.
     """
     if published.kind == "in place":
         require("the report of a release in place", "several tables", "The report of a release in place")
@@ -147,9 +147,9 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
         key=release.key.origin,
         people_in=release.people_in,
         people_out=release.people_out,
-        loss=float(f"{release.loss:.4g}"),  # more digits would tell of rows that are left out
+        loss=float(f"{release.loss:.4g}"),  # more digits would reveal rows that are left out
         weights=stated_weights(policy.weights),
-        gap=math.ceil(release.gap * 10_000) / 10_000,  # no more is said than is proven
+        gap=math.ceil(release.gap * 10_000) / 10_000,  # claims no more than is proven
         optimal=release.optimal,
         nodes_tested=release.nodes_tested,
         stopped=release.stopped,
@@ -173,7 +173,7 @@ def report_tables(release: TablesRelease, published: PublishedTables, *, asked_b
 
 
 def _attacked(release: TablesRelease, published: PublishedTables) -> TablesAttacked:
-    """Return who is found in the tables that were published, and in those that they were made from."""
+    """Attack the published tables, and their originals for comparison."""
     opened, policy, place = release.opened, release.policy, published.destination
     raw = {member.name: member.relation for member in opened.members}
     if published.kind == "schema":
@@ -220,7 +220,7 @@ def _target(published: PublishedTables) -> str:
 
 
 def _commands(release: TablesRelease, published: PublishedTables) -> tuple[str, ...]:
-    """Return the commands that check a release, and that make it again, with the policy beside them."""
+    """Return the commands that check a release and make it again, with the policy beside them."""
     source, target = _name(release.opened.place), _target(published)
     with_policy = ["--policy", "kanon.toml"]
     made = [{"schema": "--into-schema", "database": "--out", "directory": "--out-dir"}[published.kind], target]

@@ -1,4 +1,4 @@
-"""How numbers and names are written in reports, and what was done to a column in words without SQL or rules."""
+"""Numbers and names in reports, and descriptions of the treatment of a column without SQL or rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.attacks.verdicts import Verdict
 
 NOTHING = "\N{EN DASH}"
-"""Stands where there is no figure."""
+"""Replaces a missing figure."""
 _LEAST_SHARE, _LARGE = 0.0001, 1000
 _KINDS = {
     "text": "text",
@@ -39,7 +39,7 @@ _PUBLISHED = {
 
 
 def printable(text: str) -> str:
-    r"""Return a text with characters that cannot be seen, or turn the writing, spelled out, as in ``\x1b``."""
+    r"""Spell out characters of a text that are invisible or change the writing direction, as in ``\x1b``."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
@@ -56,7 +56,7 @@ def members(number: int, *, people: bool) -> str:
 
 
 def measured_text(value: float | None, model: str, *, people: bool) -> str:
-    """Return what a privacy model measured, with its unit where it has one."""
+    """Return the measure of a privacy model, with its unit if it has one."""
     if value is None:
         return "no rows"
     if model == "k-anonymity" or columns_named(model):
@@ -69,7 +69,7 @@ def measured_text(value: float | None, model: str, *, people: bool) -> str:
 
 
 def comparison_sentence(compared: Sequence[Verdict], control: str | None) -> str:
-    """Return what came of the comparison with a control group, as one sentence that can be quoted."""
+    """Return the result of the comparison with a control group as one sentence that can be quoted."""
     tested = [attack for attack in compared if attack.outcome != "not tested"]
     found = [attack for attack in tested if attack.succeeded]
     others = f"the same guesses about people who are not in the release ({control})"
@@ -93,7 +93,7 @@ def comparison_sentence(compared: Sequence[Verdict], control: str | None) -> str
 
 
 def utility_sentence(utility: Utility) -> str:
-    """Return what a release is still good for, as one sentence that can be quoted."""
+    """Return the utility of a release as one sentence that can be quoted."""
     if utility.marginals is None:
         return f"What the output is still good for was not measured: {utility.missing}."
     score, each = utility.marginals.score, counted(utility.marginals.columns_each, "column")
@@ -112,7 +112,7 @@ def utility_sentence(utility: Utility) -> str:
 
 
 def percentage(share: float) -> str:
-    """Return a share as people write it; one that is not 0 is not written as 0."""
+    """Return a share as a percentage; a share above 0 is never written as 0."""
     if 0 < share < _LEAST_SHARE:
         return "< 0.01 %"
     return f"{share:.2%}".replace("%", " %")
@@ -137,7 +137,7 @@ def decimals(value: float | None) -> str:
 
 
 def kind_of_values(attribute: DescribedColumn) -> str:
-    """Return the type of a column in words; one that few tables have by its name."""
+    """Return the type of a column in words; a rare type by its name."""
     family = Column(attribute.name, attribute.type).family
     return _KINDS.get(family) or attribute.type.partition("(")[0].lower()
 
@@ -154,19 +154,19 @@ def technique(attribute: Attribute) -> str:
 
 
 def described_rule(attribute: DescribedColumn) -> str | None:
-    """Return the rule that a quasi-identifier is generalized by, as a policy writes it; None for other columns."""
+    """Return the rule that generalizes a quasi-identifier, as a policy writes it; None for other columns."""
     if attribute.published != "generalized" or attribute.hierarchy is None:
         return None
     return f"rule {attribute.hierarchy}" + (", chosen because none was given" if attribute.chosen else "")
 
 
 def help_for(attribute: Attribute) -> str | None:
-    """Return the rules by which a kept column with nearly unique values could be published."""
+    """Return the rules that could publish a kept column with nearly unique values."""
     return rules_that_help(Column(attribute.name, attribute.type))
 
 
 def _in_words(origin: str, level: int | None) -> str:
-    text = origin.partition(" (")[0]  # what the data said is written in brackets
+    text = origin.partition(" (")[0]  # the part in brackets came from the data
     kind, _, settings = text.partition(":")
     if kind in _BY_LEVEL:
         words = _at(settings, level, *_BY_LEVEL[kind])
@@ -187,7 +187,7 @@ _BY_LEVEL = {
     "steps": ("put into ranges, wider for larger numbers",) * 2,
     "prefix": ("put into groups by the first characters",) * 2,
 }
-"""By kind of rule, what is said of a level that its settings list, and of any other."""
+"""By kind of rule, the description of a level that its settings list, and of any other."""
 
 
 def _at(settings: str, level: int | None, words: str, otherwise: str) -> str:
@@ -196,7 +196,7 @@ def _at(settings: str, level: int | None, words: str, otherwise: str) -> str:
 
 
 def _setting(settings: str, level: int | None) -> str:
-    """Return the setting of a level in a list such as ``5,10:top=90``; an empty text where there is none."""
+    """Return the setting of a level in a list such as ``5,10:top=90``; an empty text if it has none."""
     parts = settings.partition(":")[0].split(",")
     return parts[level - 1] if level is not None and 0 < level <= len(parts) and parts[0] else ""
 

@@ -50,7 +50,7 @@ FORMATS = (".html", ".md", ".json")
 
 
 class WrittenReport(ABC):
-    """What every report has and does: it writes its figures as HTML, Markdown or JSON, by its ``template``."""
+    """Base class of reports: it writes its figures as HTML, Markdown or JSON with its ``template``."""
 
     template: ClassVar[str]
     attacks: tuple[Verdict, ...]
@@ -80,7 +80,7 @@ class WrittenReport(ABC):
         """Return the report as plain values."""
 
     def to_json(self) -> str:
-        """Return the report as JSON; infinite numbers, which JSON does not have, are the text "Infinity"."""
+        """Return the report as JSON. JSON has no infinite numbers: they are the text "Infinity"."""
         return json.dumps(finite(self.summary()), indent=2, ensure_ascii=False) + "\n"
 
     def to_html(self) -> str:
@@ -97,10 +97,10 @@ class WrittenReport(ABC):
         return rendered(self.template, elements, self.titles, self)
 
     def write(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
-        """Write the report to a .html, .md or .json file: whole, or not at all.
+        """Write the report to a .html, .md or .json file, atomically.
 
         Raises:
-            UsageError: the suffix is not known, or the file exists and may not be replaced.
+            UsageError: the suffix is unknown, or the file exists and may not be replaced.
             SourceError: it cannot be written.
         """
         target = Path(path)
@@ -114,10 +114,10 @@ class Report(WrittenReport):
     """The evidence for a release.
 
     Attributes:
-        k: below which numbers of rows of the original are not shown.
-        smallest_class: its rows; ``smallest_class_people`` are None if no column names people.
+        k: numbers of rows of the original below it are not shown.
+        smallest_class: its rows; ``smallest_class_people`` is None if no column names people.
         sql, commands: that make and check the release, and make it and this report again.
-        proposed: published columns whose role ``kanon init`` proposed, and no person has confirmed.
+        proposed: published columns whose role ``kanon init`` proposed and no person has confirmed.
         choice: how models of sensitive values decided about classes; None if there are no such models.
     """
 
@@ -160,7 +160,7 @@ class Report(WrittenReport):
 
     @property
     def holds(self) -> bool:
-        """Whether the output satisfies everything that was required."""
+        """True if the output satisfies all requirements."""
         return all(requirement.holds for requirement in self.requirements)
 
     @property
@@ -171,18 +171,18 @@ class Report(WrittenReport):
 
     @property
     def of_some(self) -> str | None:
-        """Which columns k is required of, as "any 3 columns", where it is not required of all."""
+        """The columns that k is required for, as "any 3 columns", if it is not required for all."""
         columns = (columns_named(requirement.model) for requirement in self.requirements)
         return next((f"any {counted(m, 'column')}" for m in columns if m is not None), None)
 
     @property
     def counts_people(self) -> bool:
-        """Whether the members of classes are people: where the original says who each row is about."""
+        """True if the members of classes are people: the original names the person of each row."""
         return self.risk_after.people is not None
 
     @property
     def smallest(self) -> int | None:
-        """Members of the smallest class: people where they are counted, otherwise rows."""
+        """Members of the smallest class: people if they are counted, otherwise rows."""
         return self.risk_after.smallest_class if self.counts_people else self.smallest_class
 
     @property
@@ -208,7 +208,7 @@ class Report(WrittenReport):
 
 
 def check_report(path: Path, *, replace: bool) -> None:
-    """Refuse a file for a report before any work is done for it."""
+    """Raise an error for an invalid report file before any work is done."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"The format of {path} is not known by its suffix. Known are {', '.join(FORMATS)}.")
     require_free(path, replace=replace)

@@ -1,1 +1,1 @@
-"""What a published table has of what standards ask: rule by rule, with what was measured."""
+"""Rules of standards, checked on a published table one by one, with the figures."""

@@ -1,10 +1,10 @@
-"""What the columns of a published table are, by their names and values, and what is inside of texts.
+"""Kinds of the columns of a published table, by names and values, and patterns inside their texts.
 
-    kind      what ``kanon profile`` takes a column for
-    inside    different values with something in them that looks like an e-mail address, a phone number, a date ...
-    shown     different values that are not hidden: neither NULL nor ``*``
+    kind      the kind that ``kanon profile`` detects
+    inside    distinct values that contain a pattern such as an e-mail address, a phone number, a date ...
+    shown     distinct values that are not hidden: neither NULL nor ``*``
 
-A text is looked into as the rule ``redact`` of ``[publish]`` does: what that would replace is found here.
+Texts are searched as the rule ``redact`` of ``[publish]`` searches them: everything that it would replace is found.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.proposals import ProposedRole
 
 INSIDE = ("email", "mac_address", "url", "ip_address", "reference", "iban", "credit_card", "national_id", "phone")
-"""What is looked for inside of texts, in the order of the rule ``redact``."""
+"""The kinds to search for inside texts, in the order of the rule ``redact``."""
 DATES = "dates"
 _MARKS = {kind: chr(0xE000 + number) for number, kind in enumerate(INSIDE)}  # characters for private use
 _TEXT, _MARKED = "text", "marked"
@@ -75,14 +75,14 @@ FINER_THAN_A_YEAR = "|".join(
         rf"{_ALONE}{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T?[0-9]{{4,6}})?\b",
     )
 )
-"""A date, a month, a week or a quarter, also inside of a text."""
+"""A date, a month, a week or a quarter, also inside a text."""
 _YEARS = rf"{_YEAR}(\.0+)?s?"
 YEARS_ONLY = (
     rf"[\[({{<>=≤≥ ]*{_YEARS}( ?(-|\x{{2013}}|to|,|;) ?{_YEARS})*[\])}}+ ]*|[12][0-9*]{{0,3}}\*+|{_YEAR}([-/.][*x]+)+"
     rf"|({_YEAR} or|or) (earlier|later|before|after)|{HIDDEN}"
 )
-"""Years, decades, ranges and sets of years, and what is hidden: all that may stand in a column of dates."""
-# The pattern of phone numbers is wide: these are ranges that hierarchies make, numbers and dates.
+"""Years, decades, ranges and sets of years, and hidden values: everything that a column of dates may contain."""
+# The pattern of phone numbers is wide: it also matches ranges of hierarchies, numbers and dates.
 _NUMBER = "[<>=≤≥+]* ?-?[0-9][0-9.,]*"
 _LABEL = (
     rf"[\[(] ?{_NUMBER} ?[,;-] ?{_NUMBER} ?[\])]|[0-9]{{5}}-[0-9]{{5}}|{_NUMBER} (-|to) {_NUMBER}|{_NUMBER}"
@@ -93,35 +93,35 @@ _COMPACT_DATE = rf"{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([0-9]{{6}})?"
 _SMALL = r"-?[0-9]{1,3}(\.[0-9]+)?|[^0-9]*"
 _NAMES_A_MONTH = rf"\b({_MONTHS}|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
 _LONG_NUMBER = "[0-9]{5}"
-_HEXADECIMAL = "[0-9a-f-]{16,}"  # with a letter in it: pseudonyms, hashes and UUIDs, whose digits are no dates
-_MOST = 0.8  # share of values that makes a column what they look like
-_CODES = 20  # different values, from which on they may be codes of people ...
-_OF_ROWS = 0.1  # ... if there are as many by rows; people have up to ten rows each
-_NEARLY_EACH = 0.5  # different values by rows, from which on few of them may be codes too
+_HEXADECIMAL = "[0-9a-f-]{16,}"  # with a letter: pseudonyms, hashes and UUIDs, whose digits are not dates
+_MOST = 0.8  # minimum share of values with a pattern that decides a column
+_CODES = 20  # minimum distinct values that may be codes of people ...
+_OF_ROWS = 0.1  # ... if they are at least this share of the rows; people have up to ten rows each
+_NEARLY_EACH = 0.5  # distinct values divided by rows; from there, a few of them may be codes too
 
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of a published table, by its name and values; numbers are of different values."""
+    """A column of a published table, by name and values. Counts are of distinct values."""
 
     column: Column
-    kind: str | None  # what it is taken for; None if nothing says it
-    role: ProposedRole  # that ``kanon profile`` would propose
+    kind: str | None  # the detected kind; None if there is none
+    role: ProposedRole  # the role that ``kanon profile`` would propose
     named: tuple[str, ...]  # the kinds that its name suggests; ``words`` are those of its name
     words: frozenset[str]
     shown: int  # values that are not hidden
-    # by what is looked for inside of texts, values that have it
+    # by kind, the number of values that contain it
     inside: Mapping[str, int] = field(default_factory=dict)
-    looks: frozenset[str] = frozenset()  # the kinds that most of its values, as a whole, look like
-    # values that are more than years, decades, or ranges or sets of years; ``small`` are words, or numbers of up to
-    # three digits, of them
+    looks: frozenset[str] = frozenset()  # the kinds that most of its values match as a whole
+    # values that are more than years, decades, or ranges or sets of years; ``small`` are those among them that are
+    # words or numbers of up to three digits
     not_years: int = 0
     small: int = 0
     long_numbers: int = 0
-    distinctness: float = 0.0  # values by rows that have one
-    is_pseudonyms: bool = False  # whether all values are written like the pseudonyms of kanon
+    distinctness: float = 0.0  # values divided by rows that have one
+    is_pseudonyms: bool = False  # True if all values are written like the pseudonyms of kanon
     is_of_states: bool = False
-    is_closed: bool = False  # whether its values cannot be looked into: bytes, lists, JSON
+    is_closed: bool = False  # True if kanon cannot inspect its values: bytes, lists, JSON
 
     @property
     def name(self) -> str:
@@ -129,15 +129,16 @@ class PublishedColumn:
 
     @property
     def by_name(self) -> str | None:
-        """The kind that its name suggests first."""
+        """The first kind that its name suggests."""
         return next(iter(self.named), None)
 
     def is_of(self, kinds: Container[str]) -> bool:
         """Return True if the column is one of these kinds; ``all`` are those that identify a person.
 
-        What others could know is of its kind by its name, whatever its values: a town is a town if all rows have it.
-        What identifies is of its kind unless its values speak against it: a choice between a few is no account, if
-        there are no long numbers in it.
+        A name alone decides on a kind that others could know: a town is a town even if all rows have the same one. For
+        a kind
+        that identifies, the values must not contradict: a choice among few values is not an account unless it has long
+        numbers.
         """
         if any(kind in kinds for kind in self.looks):
             return True
@@ -150,7 +151,7 @@ class PublishedColumn:
         return self.by_name in kinds and role_of_kind(self.by_name) == "quasi-identifying"
 
     def may_be_of(self, kinds: Container[str]) -> bool:
-        """Return True if its name says one of these kinds, whatever its values."""
+        """Return True if its name suggests one of these kinds, whatever its values."""
         if self.by_name is None:
             return False
         identifying = [kind for kind in self.named if role_of_kind(kind) == "identifying"]
@@ -158,14 +159,14 @@ class PublishedColumn:
 
     @property
     def is_unique(self) -> bool:
-        """Whether nearly every row has a value of its own, and nothing says what it is."""
+        """True if nearly every row has a distinct value and no kind was detected."""
         return self.role == "identifying" and self.kind in {None, "reference"}
 
     @property
     def may_be_codes(self) -> bool:
-        """Whether its values are so many that they may be codes of people, who may have several rows.
+        """True if it has so many values that they may be codes of people, who may have several rows.
 
-        Columns that are about something that others could know, or that identifies, are of other rules.
+        Other rules judge columns that others could know about and columns that identify.
         """
         if self.kind is not None and role_of_kind(self.kind) not in {"sensitive", "insensitive"}:
             return False
@@ -178,7 +179,7 @@ class PublishedColumn:
         return self.kind in _FREE and self.role == "identifying"
 
     def inside_of(self, kinds: Container[str]) -> dict[str, int]:
-        """Return how many values have something of these kinds inside; a postcode is no phone number."""
+        """Return how many values contain these kinds. A postcode is not a phone number."""
         other = {"phone"} if self.kind == "postcode" else set()
         return {
             kind: n
@@ -191,7 +192,7 @@ _FREE = frozenset({None, "notes"})
 
 
 def columns_of_release(source: Source) -> tuple[PublishedColumn, ...]:
-    """Return what the columns of a table are; no value leaves the database."""
+    """Return the kinds of the columns of a table; no value leaves the database."""
     source.bring(source.columns)
     this_year = dt.datetime.now(tz=dt.UTC).year
     figures = table_figures(source.engine, source.relation, source.relation, source.columns, this_year)
@@ -203,7 +204,7 @@ def _published(source: Source, column: Column, own: ColumnFigures) -> PublishedC
     is_closed = has_inner_values(column) or column.type == "BLOB"
     counts = {} if is_closed else _counts(source, column)
     is_text = column.family == "text"
-    # The kinds that most values of a text look like, of those whose pattern says enough.
+    # The kinds that most values of a text match, if the pattern alone is enough.
     kinds = {kind for kind, share in own.shares.items() if share >= _MOST} if is_text else set()
     others = (
         not is_text
@@ -228,7 +229,7 @@ def _published(source: Source, column: Column, own: ColumnFigures) -> PublishedC
 
 
 def distinct_texts(source: Source, column: Column) -> list[str]:
-    """Return the different values of a column as texts."""
+    """Return the distinct values of a column as texts."""
     query = sql.query(
         "standards/values",
         values={"value": sql.column(column.name, "source")},
@@ -239,7 +240,7 @@ def distinct_texts(source: Source, column: Column) -> list[str]:
 
 
 def _counts(source: Source, column: Column) -> dict[str, int]:
-    """Return how many different values of a column are of each sort."""
+    """Return how many distinct values of a column are of each sort."""
     text, marked = sql.column(_TEXT), sql.column(_MARKED)
     conditions: dict[str, exp.Expr] = {"shown": exp.Not(this=sql.matches(text, f"^({HIDDEN})$"))}
     plain = exp.Anonymous(
@@ -260,7 +261,7 @@ def _counts(source: Source, column: Column) -> dict[str, int]:
             conditions[kind] = exp.and_(conditions[kind], exp.Not(this=exp.Paren(this=is_code.copy())))
     elif column.family == "integer":
         conditions["compact"] = sql.matches(text, f"^({_COMPACT_DATE})$")
-    # Dashes of other lengths become plain ones, but nothing else: "_" is a sign of its own to what looks into texts.
+    # Other dashes become plain ones, but nothing else changes: the search inside texts uses "_" itself.
     dashed = exp.Anonymous(this="TRANSLATE", expressions=[text.copy(), sql.literal("\u2013\u2014"), sql.literal("--")])
     looked_into = redacted(dashed, _MARKS) if is_text else exp.Null()
     query = sql.query(

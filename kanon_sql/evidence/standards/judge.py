@@ -1,7 +1,7 @@
-"""The rules of a standard, each with its verdict on a published table and the figures that it rests on.
+"""The rules of a standard, each with its verdict on a published table and the figures behind it.
 
-What is measured are counts and names of columns, never a value. A rule that cannot be checked
-does not hold: it is ``for a person``, or ``not known`` where something could be named that would make it known.
+Results are counts and names of columns, never a value. A rule that cannot be checked does not hold: its verdict is
+``for a person``, or ``not known`` if a further setting would make it known.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _WORDS_OF_COUNTS = {
 
 @dataclass(frozen=True)
 class CheckedRule:
-    """A rule of a standard, and what a table has of it, in words without a value of the table.
+    """A rule of a standard and its result for a table, without a value of the table.
 
-    ``cannot`` says what the check cannot see.
+    ``cannot`` describes the limits of the check.
     """
 
     id: str
@@ -53,7 +53,7 @@ class CheckedRule:
 
 @dataclass(frozen=True)
 class CheckedStandard:
-    """A standard, and what a table has of its rules; ``mark`` says whether the ``source`` itself was read."""
+    """A standard and the results of its rules; ``mark`` tells if the ``source`` itself was read."""
 
     name: str
     title: str
@@ -63,12 +63,12 @@ class CheckedStandard:
 
     @property
     def holds(self) -> bool:
-        """Whether every rule that can be checked holds; those for a person are left to a person."""
+        """True if every rule that can be checked holds; rules for a person are left to a person."""
         return all(rule.verdict in {"holds", "for a person"} for rule in self.rules)
 
     @property
     def cited(self) -> str:
-        """The source, and whether the rules were read in others instead."""
+        """The source, and a remark if the rules were read in other documents instead."""
         if self.mark == "primary":
             return self.source
         return f"{self.source} (read {'partly ' if self.mark == 'partly secondary' else ''}in secondary sources)"
@@ -79,7 +79,7 @@ class CheckedStandard:
 
     @property
     def tally(self) -> str:
-        """How many rules can be checked, and what became of them, in one sentence."""
+        """The number of rules that can be checked, and their results, as a sentence."""
         person = len(self.of("for a person"))
         counts = [
             (len(self.of("holds")), "holds", "hold"),
@@ -98,30 +98,30 @@ class CheckedStandard:
 
 @dataclass(frozen=True)
 class Facts:
-    """What verdicts rest on, besides the columns of the table."""
+    """The basis of verdicts, in addition to the columns of the table."""
 
     rows: int
-    # members of the smallest class, at least; None if that is not known, and ``unknown`` says why
+    # lower bound of the members of the smallest class; None if it is not known, for the reason ``unknown``
     smallest: int | None = None
-    # ... at most; None if it has exactly so many.
+    # upper bound; None if ``smallest`` is exact
     at_most: int | None = None
     members: Literal["people", "rows"] = "rows"
     unknown: str = ""
-    rows_by_choice: bool = False  # whether rows were counted although they may be of fewer people
-    # for each sensitive column, different values in the class with the fewest; None if not known
+    rows_by_choice: bool = False  # True if rows were counted although they may belong to fewer people
+    # for each sensitive column, the fewest distinct values in any class; None if not known
     fewest_values: Mapping[str, int | None] | None = None
-    policy: bool | None = None  # whether the policy is satisfied; None if none was given
+    policy: bool | None = None  # True if the policy is satisfied; None if no policy was given
     # columns of the table that the policy calls identifying, and the one that names the person
     naming: tuple[str, ...] = ()
-    classes: bool = False  # whether there are classes, since quasi-identifiers were named
+    classes: bool = False  # True if quasi-identifiers were named, so there are classes
 
 
 Found = tuple[Verdict, str, str]
-"""A verdict, what was measured, and what is required."""
+"""A verdict, the measured result and the requirement."""
 
 
 def check_standards(source: Source, names: Sequence[str], facts: Facts) -> tuple[CheckedStandard, ...]:
-    """Return what a table has of the rules of some standards."""
+    """Check a table against the rules of some standards."""
     judge = _Judge(source, columns_of_release(source), facts)
     return tuple(judge.standard(standard_named(name)) for name in names)
 
@@ -143,7 +143,7 @@ class _Judge:
         return "for a person", "", ""
 
     def check_gone(self, rule: StandardRule) -> Found:
-        """Judge a rule that some kinds of columns, and values like them inside of texts, are gone."""
+        """Judge a rule that some kinds of columns, and similar values inside texts, must be removed."""
         against: dict[str, int] = {}
         doubts: dict[str, int] = {}
         for column in self.columns:
@@ -159,12 +159,12 @@ class _Judge:
         return ("for a person", "none found", "none") if rule.person and found[0] == "holds" else found
 
     def is_against(self, column: PublishedColumn, rule: StandardRule) -> bool:
-        """Return True if a column is one of those that must be gone."""
+        """Return True if a column is one of those that must be removed."""
         if column.is_pseudonyms or column.words.intersection(rule.not_words):
             return False
         about_people = rule.unique and column.name in self.facts.naming
         if column.is_of_states and {column.kind, column.by_name} & {"city", "region"} and not about_people:
-            return False  # towns that became states, or towns that are written like these: for a person
+            return False  # towns generalized to states, or towns that are written like states: for a person
         return (
             about_people
             or column.is_of(rule.kinds)
@@ -173,7 +173,7 @@ class _Judge:
         )
 
     def is_doubtful(self, column: PublishedColumn, rule: StandardRule) -> bool:
-        """Return True if a person has to look at a column."""
+        """Return True if a person must review a column."""
         if column.words.intersection(rule.not_words):
             return False
         return (
@@ -193,9 +193,9 @@ class _Judge:
         return self.of_values(against, doubts, "three digits, 000 for small areas")
 
     def check_dates(self, rule: StandardRule) -> Found:
-        """Judge dates: by their form in any column, and by name all that is no year, no decade and no set of years.
+        """Judge dates: by format in any column; in columns of dates by name, all but years, decades and sets of years.
 
-        Words and small numbers, such as days since an event, are for a person, but in a column of months or days.
+        Words and small numbers, such as days since an event, are for a person, except in a column of months or days.
         """
         against, doubts = {}, {}
         about = {column.name for column in self.about(rule.kinds)}
@@ -221,7 +221,7 @@ class _Judge:
         return self.of_values(against, doubts, "90 or older as one class")
 
     def about(self, kinds: Sequence[str]) -> list[PublishedColumn]:
-        """Return the columns with values that are of some kinds, by their names or their values."""
+        """Return the columns with values that are of some kinds, by name or values."""
         return [
             column
             for column in self.columns
@@ -232,7 +232,7 @@ class _Judge:
         ]
 
     def of_values(self, against: Mapping[str, int], doubts: Mapping[str, int], required: str) -> Found:
-        """Return the verdict on numbers of values that must not be there, or are for a person, by column."""
+        """Return the verdict from numbers of forbidden values and of values for a person, by column."""
         if found := {name: n for name, n in against.items() if n}:
             return "fails", _counts(found, "value"), required
         if closed := [column.name for column in self.columns if column.is_closed and column.shown]:
@@ -242,11 +242,11 @@ class _Judge:
         return "holds", "none", required
 
     def check_class(self, rule: StandardRule) -> Found:
-        """Judge the size of the smallest class, and the risk in it."""
+        """Judge the size of the smallest class and its risk."""
         return self.smallest_class(rule.k, 1 / rule.k if rule.risk is None else rule.risk)
 
     def smallest_class(self, k: int, risk: float) -> Found:
-        """Judge the smallest class: one over its size is the risk of the people in it."""
+        """Judge the smallest class: the risk of its people is one divided by its size."""
         required = f"{k} or more: risk {_risk(risk)} at most"
         if not self.facts.rows:
             return "holds", "there are no rows", required
@@ -265,10 +265,10 @@ class _Judge:
         return self.of_members(measured, required)
 
     def of_members(self, measured: str, required: str) -> Found:
-        """Return the verdict on classes that are large enough, if it was people who were counted."""
+        """Return the verdict on classes that are large enough, if people were counted."""
         if self.facts.members == "people":
             return "holds", measured, required
-        # A column may name people, by its name or values, and have values on several rows.
+        # A column may name people, by name or values, and repeat values.
         columns = (one for one in self.columns if one.shown and one.is_of({"all"}) and one.distinctness < 1)
         if people := next((column.name for column in columns), ""):
             said = f"rows were counted, and {people} may name people with several rows each (--entity)"
@@ -278,7 +278,7 @@ class _Judge:
         return "holds", measured, required
 
     def check_distinct(self, rule: StandardRule) -> Found:
-        """Judge how many values of each sensitive column the class with the fewest has."""
+        """Judge the fewest values of each sensitive column in any class."""
         required = f"{rule.least} values or more"
         if not self.facts.rows:
             return "holds", "there are no rows", required
@@ -292,10 +292,11 @@ class _Judge:
         return "holds" if len(known) == len(fewest) else "not known", measured, required
 
     def check_cells(self, rule: StandardRule) -> Found:
-        """Judge the classes of the quasi-identifiers; without any, the cells of a table of counts.
+        """Judge the classes of the quasi-identifiers; without quasi-identifiers, the cells of a table of counts.
 
-        It is a table of counts if a column is called so, and each row has its own values of all columns without
-        numbers. Other columns with small numbers are for a person.
+        It is a table of counts if a column has such a name, and no two rows agree in all columns without numbers. Other
+        columns
+        with small numbers are for a person.
         """
         numbers = [column for column in self.columns if column.column.family in NUMBERS and not column.is_closed]
         counts = [column for column in numbers if column.by_name == "count" or column.words & _WORDS_OF_COUNTS]
@@ -314,7 +315,7 @@ class _Judge:
         return "holds", "no small cell", required
 
     def is_small(self, column: PublishedColumn, least: int) -> exp.Expr:
-        """Return the number of rows in which a column has a number above 0 that is smaller than a cell may be."""
+        """Count the rows in which a column has a number above 0 that is smaller than a cell may be."""
         cell = sql.column(column.name, "source")
         above = exp.GT(this=cell, expression=sql.literal(0))
         return sql.where(sql.count_rows(), exp.and_(above, exp.LT(this=cell.copy(), expression=sql.literal(least))))
@@ -325,7 +326,7 @@ class _Judge:
         return int(self.source.engine.row(query, "combinations of the other columns")[0])
 
     def check_policy(self, _rule: StandardRule) -> Found:
-        """Judge whether a level was set, and is reached: what the policy requires."""
+        """Judge if a threshold was set and met: the requirements of the policy."""
         required = "a policy that holds"
         if self.facts.policy is None:
             return "not known", "no policy was given: name quasi-identifiers (--qi) and k, or a policy file", required
@@ -337,7 +338,7 @@ def _counts(found: Mapping[str, int], what: str) -> str:
 
 
 def _largest(members: int) -> float:
-    """Return the risk of the people in a class; in one without anybody that is known, it is the largest."""
+    """Return the risk of the people in a class; it is 1 if the class has no known person."""
     return 1 / members if members else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Which ages, years and ZIP codes a published label tells."""
+"""Ages, years and ZIP codes that a published label reveals."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 OLD = 90
-"""The age from which on all are to be one class (45 CFR 164.514(b)(2)(i)(C))."""
+"""The age from which all people must be one class (45 CFR 164.514(b)(2)(i)(C))."""
 
 _FILLING = r"*xX?#_•"
 HIDDEN = (
     rf"[{_FILLING}\s.-]*|(?i:[\[(<]?(redacted|removed|suppressed|hidden|deleted|masked|anonymi[sz]ed)[\])>]?"
     "|n/?a|nan|none|null|unknown)"
 )
-"""What is written where a value is not shown; for DuckDB too."""
+"""Texts that replace a hidden value; valid for DuckDB too."""
 
 _HIDDEN = re.compile(HIDDEN)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -43,12 +43,12 @@ class Range(NamedTuple):
 
 
 def is_hidden(label: str) -> bool:
-    """Return True if a label has nothing of a value: ``*``, ``[redacted]``, or characters that stand for others."""
+    """Return True if a label shows nothing of a value: ``*``, ``[redacted]``, or filling characters."""
     return _HIDDEN.fullmatch(label) is not None
 
 
 def range_of(label: str, *, years: bool = False) -> Range | None:
-    """Return the numbers that a label stands for, or the years in it; None if it has none that can be read.
+    """Return the numbers that a label stands for, or its years; None if it has none that can be read.
 
     ``85``, ``80-89``, ``[80, 90)``, ``90+``, ``>= 90``, ``>89``, ``<18``, ``1940s``, ``88, 91``, ``9*``, ``80-<90``.
     """
@@ -65,7 +65,7 @@ def range_of(label: str, *, years: bool = False) -> Range | None:
     if _DECADE.search(text):
         high += 9
     if text.startswith("(") or _MORE_THAN.search(text):
-        low += 1  # the bound is not in it
+        low += 1  # excludes the bound
     if (text.endswith(")") and text.startswith(("[", "(")) and len(found) > 1) or _LESS_THAN.search(text):
         high -= 1
     if len(found) > 1:
@@ -76,9 +76,9 @@ def range_of(label: str, *, years: bool = False) -> Range | None:
 
 
 def tells_old_age(label: str, *, this_year: int | None = None) -> bool | None:
-    """Return True if a label gives away an age over 89, but for one class of all who are 90 or older.
+    """Return True if a label reveals an age over 89, unless it is one class of all who are 90 or older.
 
-    With ``this_year``, the label is a year of birth, or has one. None if the label has no number.
+    With ``this_year``, the label is a year of birth, or contains one. None if the label has no number.
     """
     found = range_of(label, years=this_year is not None)
     if found is None:
@@ -87,15 +87,16 @@ def tells_old_age(label: str, *, this_year: int | None = None) -> bool | None:
     if ages.high < OLD:
         return False
     if ages.low == ages.high:
-        return this_year is not None or ages.low != OLD  # the number 90 stands for all who are older
+        return this_year is not None or ages.low != OLD  # the number 90 stands for all older ages
     return ages.high < math.inf or ages.low > OLD
 
 
 def tells_small_area(label: str, restricted: Collection[str], *, is_number: bool) -> bool | None:
     """Return True if a label of a ZIP code has more than three of its digits, or those of a restricted area.
 
-    ``is_number`` says that zeros in front are lost: a number of three digits may be all three that are shown, or five
-    of which two are lost, which is None.
+    ``is_number`` says that leading zeros are lost: a number of three digits may be the three digits shown, or five
+    digits
+    without two zeros. The result is then None.
     """
     if is_hidden(label):
         return False
