@@ -1,11 +1,11 @@
-"""Is a lookup relation a tree over the values of its column? Tested in SQL, by counts.
+"""Check in SQL, by counts, that a lookup relation is a tree over the values of its column.
 
-What is counted: values with several rows; labels with several parents, for each level; labels that read like
-the root and have another parent, for each level; labels at the top level (there must be one); and, for the codes, the
-largest number of children of a label at each level.
+It counts: values with several rows; for each level, labels with several parents, and labels that equal the root but
+have another parent; labels at the top level (there must be one); and, for the codes, the largest number of children of
+a label at each level.
 
-A label that reads like the root tells no more than the root does, and costs as much (``measures.labels``). A parent
-that tells more would make it cheaper to generalize further: the search may not meet such a thing.
+A label that equals the root keeps no more information than the root, and costs as much (``measures.labels``). A parent
+that keeps more would make further generalization cheaper, which the search does not expect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAKE_AGAIN = "It is in the database: build it again, or complete its file and l
 
 
 Counts = Mapping[tuple[str, int], int]
-"""Of each thing that ``sql/hierarchy/tree.sql`` counts, how many there are at a level."""
+"""Numbers by count of ``sql/hierarchy/tree.sql`` and level."""
 
 
 def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
@@ -62,7 +62,7 @@ def _tree_query(lookup: exp.Table, height: int) -> exp.Query:
 
 
 def _problem(what: str, level: int, number: int) -> str | None:
-    """Return what a count says against a tree, and what to do about it."""
+    """Return the problem that a count reveals, with its fix; None if there is none."""
     one = number == 1
     match what:
         case "repeated" if number:
@@ -86,7 +86,7 @@ def _problem(what: str, level: int, number: int) -> str | None:
 
 
 def require_counts(counts: Counts, column: str, origin: str) -> None:
-    """Raise if counts say that a hierarchy is not a tree."""
+    """Raise if counts show that a hierarchy is not a tree."""
     if problems := list(filter(None, (_problem(*at, number) for at, number in counts.items()))):
         raise HierarchyError(f"The hierarchy of column {column!r} ({origin}) is not a tree: {'; '.join(problems)}.")
 
@@ -104,7 +104,7 @@ def require_tree(engine: Engine, lookup: exp.Table, height: int, column: str, or
 
 @dataclass(frozen=True)
 class Missing:
-    """What a hierarchy lacks of its column: distinct values, rows of the table that have them, and what to do."""
+    """The gaps of a hierarchy: distinct values of its column without a row, table rows with them, and the fix."""
 
     values: int
     rows: int
@@ -114,13 +114,13 @@ class Missing:
 def missing_messages(
     engine: Engine, source: exp.Table, hierarchies: Iterable[Hierarchy], called: Sequence[str] = _SOURCE
 ) -> str:
-    """Return what to do about values that hierarchies lack; ``called`` is how commands name the table."""
+    """Describe the values that hierarchies lack, with fixes; ``called`` is how commands name the table."""
     messages = [count_missing(engine, source, hierarchy, called).message for hierarchy in hierarchies]
     return " ".join(message for message in messages if message)
 
 
 def count_missing(engine: Engine, source: exp.Table, hierarchy: Hierarchy, called: Sequence[str] = _SOURCE) -> Missing:
-    """Return what a hierarchy lacks of its column."""
+    """Count the values and rows of its column that a hierarchy lacks."""
     column = hierarchy.column
     query = sql.query(
         "hierarchy/missing",

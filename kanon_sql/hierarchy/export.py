@@ -1,9 +1,9 @@
-"""``export_hierarchy``: any hierarchy as a CSV file that ARX reads, and that kanon reads back as the same.
+"""``export_hierarchy``: write any hierarchy as a CSV file that ARX can read, and kanon reads back unchanged.
 
-ARX reads no header, ``;`` between labels, ``"`` around what needs it, leaf first, root last. It has no NULL: it knows
-empty texts, and the text NULL, which it takes for a missing value. NULL is written as an empty field without quotes,
-the empty text as ``""``: ARX reads both as empty, and our reader tells them apart. For data in which ARX finds the word
-NULL, that word can be written instead.
+ARX files have no header, ``;`` between labels, ``"`` around fields that need it, the leaf first and the root last. ARX
+has no NULL: it has empty texts, and the text NULL, which it treats as missing. NULL is written as an empty field
+without quotes, the empty text as ``""``: ARX reads both as empty, and kanon's reader distinguishes them. For data in
+which ARX finds the word NULL, that word can be written instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Exportable:
-    """A hierarchy in an open database: the query of its rows, and the statements that make what the query reads."""
+    """A hierarchy in an open database: the query of its rows, and the statements that make the inputs of the query."""
 
     engine: Engine
     query: exp.Select
@@ -60,12 +60,12 @@ def export_hierarchy(
     null: str = "",
     replace: bool = False,
 ) -> Shape:
-    """Write a hierarchy to a CSV file as ARX reads it.
+    """Write a hierarchy to a CSV file for ARX.
 
     ``source`` and ``table`` are as for ``anonymize``; without a ``column``, the source is a hierarchy file or
-    ``ready:NAME``. ``hierarchy`` is a rule, a file, a mapping or a data frame; by default the one in the database, else
-    a chosen one. ``null`` stands for NULL: ARX takes the word NULL for a missing value. ``replace`` a file of the name.
-    Returns what was written, in numbers.
+    ``ready:NAME``. ``hierarchy`` is a rule, a file, a mapping or a data frame; by default the one in the database, or
+    else a chosen one. ``null`` replaces NULL: ARX treats the word NULL as missing. ``replace`` an existing file.
+    Returns the shape of the written hierarchy.
     """
     path = Path(out)
     check_csv_target(path, source, hierarchy, replace=replace)
@@ -81,7 +81,7 @@ def export_hierarchy(
 
 
 def check_csv_target(path: Path, *read: object, replace: bool) -> None:
-    """Refuse a file that is no CSV file, is there already, or is one that is read."""
+    """Raise if a file is not a CSV file, exists, or is also read."""
     if path.suffix.lower() != ".csv":
         raise UsageError(f"Hierarchies are written as CSV: give a file whose name ends in .csv, not {path}.")
     require_free(path, replace=replace)
@@ -105,7 +105,7 @@ def exportable(
     rule: Given | None,
     listener: Callable[[Logged], None] | None = None,
 ) -> Iterator[Exportable]:
-    """Open a source and make the hierarchy of a column; by default the stored one, else a chosen one."""
+    """Open a source and make the hierarchy of a column: by default the stored one, or else a chosen one."""
     path = Path(source) if isinstance(source, str | Path) else None
     if table is None and rule is None and path is not None and is_database(path):
         with open_database(path, writable=False) as engine:
@@ -143,9 +143,9 @@ _BEGINS_ANOTHER_FORMAT = ("[", "{", "<", "\ufeff")
 
 
 def arx_text(rows: Iterable[Sequence[str | None]], null: str = "") -> str:
-    """Return rows (the value, then its label at each level up to the root) as a file of ARX; ``null`` stands for NULL.
+    """Return rows (a value and its labels up to the root) as the text of an ARX file; ``null`` replaces NULL.
 
-    A label must not be empty: neither ARX nor our reader could tell it from one that is missing.
+    A label must not be empty: neither ARX nor kanon's reader could distinguish it from a missing one.
     """
     lines = []
     for number, (value, *labels) in enumerate(rows, start=1):
@@ -160,7 +160,7 @@ def arx_text(rows: Iterable[Sequence[str | None]], null: str = "") -> str:
 
 
 def _quoted(text: str | None) -> str:
-    """Return a field, in quotes where it would be read as something else without."""
+    """Return a field, quoted if it would otherwise be misread."""
     plain = text or ""
     safe = plain == plain.strip() and plain.isprintable() and not _NEEDS_QUOTES & set(plain)
     if plain and safe and not plain.startswith(_BEGINS_ANOTHER_FORMAT):

@@ -1,7 +1,7 @@
-"""Expressions that the queries of all rules share: names, labels, codes as they are compared, exact numbers.
+"""Expressions shared by the queries of all rules: names, labels, codes in comparable form, exact numbers.
 
-Whole numbers and DECIMALs are compared with a bound in their own scale that divides them in the same way; floating
-point numbers with the bound as such a number: as a person reads both.
+Whole numbers and DECIMALs are compared with an equivalent bound in their own scale, floating-point numbers with the
+bound as a floating-point number: this matches how people read both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column
 
 ROOT = "*"
-"""The label under which everything is the same, in hierarchies that are built here."""
+"""The top label, which all values share, of hierarchies that kanon builds."""
 
 VALUE = "value"
 """Name of the lookup column that holds the values of the source."""
@@ -34,7 +34,7 @@ def levels_columns(height: int) -> list[exp.Expr]:
 
 
 def distinct_values_query(column: Column, source: exp.Table) -> exp.Query:
-    """Return the distinct values of a column, and NULL in any case: every lookup has a row for NULL."""
+    """Return the distinct values of a column and NULL: every lookup has a row for NULL."""
     value: exp.Expr = sql.column(column.name, "source")
     if column.type != column.lookup_type:
         value = sql.cast(value, column.lookup_type)
@@ -43,19 +43,19 @@ def distinct_values_query(column: Column, source: exp.Table) -> exp.Query:
 
 
 def root_if_null(tested: exp.Expr) -> exp.Case:
-    """Begin a CASE that sends a value without a label of its own to the root."""
+    """Start a CASE that maps a value without a label of its own to the root."""
     return exp.Case().when(exp.Is(this=tested, expression=exp.null()), sql.literal(ROOT))
 
 
 def number_text(number: exp.Expr, places: int) -> exp.Expr:
-    """Return an exact number as text, with so many decimal places in every dialect."""
+    """Return an exact number as text, with the same decimal places in every dialect."""
     text = sql.cast(number, "VARCHAR")
     text.meta["places"] = places
     return text
 
 
 def value_text(value: exp.Expr, family: str) -> exp.Expr:
-    """Return a value as text, of which labels are made: a dialect that writes it in another way refuses."""
+    """Return a value as text for labels; dialects that would write it differently refuse."""
     text = sql.float_as_text(value) if family == "float" else sql.cast(value, "VARCHAR")
     text.meta["label_of"] = family
     return text
@@ -66,7 +66,7 @@ def number_literal(number: Decimal) -> exp.Expr:
 
 
 def value_as_written(column: Column) -> exp.Expr:
-    """Return a value as a person reads it: a FLOAT of 0.7 is stored as 0.699999988."""
+    """Return a value as people read it: a FLOAT of 0.7 is stored as 0.699999988."""
     value = sql.column(VALUE)
     return sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value
 
@@ -75,12 +75,12 @@ _IGNORED = ".- "
 
 
 def compared(text: str) -> str:
-    """Return a text as it is compared (``compared_value`` in SQL)."""
+    """Return a text in comparable form (``compared_value`` in SQL)."""
     return re.sub(f"[{re.escape(_IGNORED)}]", "", text).upper()
 
 
 def compared_value(value: exp.Expr, family: str = "text") -> exp.Expr:
-    """Return the expression of a value of a family of types as it is compared."""
+    """Return the expression of a value's comparable form, by its family of types."""
     text = value_text(value, family)
     for character in _IGNORED:
         text = exp.Replace(this=text, expression=sql.literal(character), replacement=sql.literal(""))
@@ -92,26 +92,26 @@ def matches_whole(pattern: str, code: exp.Expr) -> exp.Expr:
 
 
 NUMBERS = frozenset({"integer", "decimal", "float"})
-"""Families of types whose values are numbers."""
+"""Families of numeric types."""
 DATES = frozenset({"date", "timestamp"})
-"""Families of types whose values are dates."""
+"""Families of date types."""
 
 EXACT_PLACES = 10
-"""Decimal places that a floating point number keeps; intervals and rounding are exact to this."""
+"""Decimal places that are kept of a floating-point number; intervals and rounding are exact to this."""
 
 _EXACT = Context(prec=80)
 
 
 def exact_number(value: exp.Expr, column: Column, places: int = 0, digits: int = 38) -> exp.Expr:
-    """Return a value as a decimal of ``exact_places``, rounded; NULL for NaN, infinity and too large values."""
+    """Return a value as a decimal rounded to ``exact_places``; NULL for NaN, infinity and too large values."""
     kept = exact_places(column, places)
     number = exp.TryCast(this=value, to=exp.DataType.build(f"DECIMAL({digits}, {kept})", dialect="duckdb"))
-    number.meta["exact"] = column.family  # other dialects have no such cast of what is no decimal
+    number.meta["exact"] = column.family  # other dialects cannot cast other types this way
     return number
 
 
 def exact_places(column: Column, places: int) -> int:
-    """Return how many decimal places values of a column keep, where a rule needs some: all, but for floating point."""
+    """Return how many decimal places of a column are kept if a rule needs some: all, except for floating point."""
     match column.family:
         case "integer":
             return places
@@ -122,7 +122,7 @@ def exact_places(column: Column, places: int) -> int:
 
 
 def _scale(column: Column) -> int:
-    """Return the decimal places of a DECIMAL type; of one that does not say, those that floating point keeps."""
+    """Return the decimal places of a DECIMAL type; by default, those kept of floating-point numbers."""
     parameters = exp.DataType.build(column.type, dialect="duckdb").expressions
     return int(parameters[1].name) if len(parameters) > 1 else EXACT_PLACES
 
@@ -146,7 +146,7 @@ def _number(column: Column) -> exp.Expr:
 
 
 def _bound(bound: Decimal, column: Column, rounding: str) -> exp.Expr:
-    """Return a bound that divides the numbers of a column as the given one does, in digits that the column has."""
+    """Return an equivalent bound for the numbers of a column, with the decimal places of the column."""
     if column.family == "float":
         return sql.cast(sql.literal(f"{bound:f}"), "DOUBLE")
     unit = Decimal(1).scaleb(-exact_places(column, 0))

@@ -1,12 +1,12 @@
 """Make the hierarchy of each column: from the given rule or file, from the database, or by a chosen rule.
 
-1. ``make_hierarchies`` finds the rule of each column: given, else stored in schema ``kanon``, else chosen.
+1. ``make_hierarchies`` finds the rule of each column: given, or else stored in schema ``kanon``, or else chosen.
 2. ``build_hierarchy``, ``load_hierarchy`` and ``_use_stored`` make values and levels.
-3. ``_coded`` checks that it is a tree, and adds the prefix codes. Of a file, both are done as it is read: a tree has
-   few different paths.
+3. ``_coded`` checks that they form a tree, and adds the prefix codes. For a file, both happen as it is read: a tree has
+   few distinct paths.
 
-The lookup relation ``(value, level_1, ..., level_h, code)`` has one row for every value and for NULL, which is a value
-like any other. Where a file gives it no row, it gets one that goes to the root at level 1.
+The lookup relation ``(value, level_1, ..., level_h, code)`` has one row for every value and for NULL, which counts as a
+value. If a file has no row for NULL, it gets one with the root from level 1 on.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "kanon"
 REMEMBERING = frozenset({"releases", "appended", "dp_budgets", "dp_spent"})
-"""Tables of it that record releases and answers about other tables: they outlive the rows of these."""
+"""Tables of that schema that record releases and answers about other tables: they outlive the rows of these."""
 WAITING = "waiting_"
-"""Tables of it whose names begin so hold rows that are not published yet (see ``kanon_sql.release.append``)."""
+"""Prefix of tables of that schema with rows that are not published yet (see ``kanon_sql.release.append``)."""
 _PREFIX = "hierarchy_"
 
 
@@ -71,9 +71,9 @@ def stored_hierarchies(engine: Engine) -> dict[str, StoredHierarchy]:
 
 
 def store_statements(hierarchy: Hierarchy, query: exp.Query | None = None, *, replace: bool) -> list[exp.Expr]:
-    """Return the statements that keep a hierarchy with its codes in the database; its origin becomes a comment.
+    """Return the statements that store a hierarchy with its codes in the database; its origin becomes a comment.
 
-    ``query`` is of the rows as they are kept, if they are carried elsewhere.
+    ``query`` returns the rows to store, if they are sent elsewhere.
     """
     table = sql.relation(f"{_PREFIX}{hierarchy.column.name}", SCHEMA)
     schema = exp.Create(this=exp.Table(db=sql.identifier(SCHEMA)), kind="SCHEMA", exists=True)
@@ -83,7 +83,7 @@ def store_statements(hierarchy: Hierarchy, query: exp.Query | None = None, *, re
 
 
 def keep_hierarchy(source: Source, hierarchy: Hierarchy, *, replace: bool) -> None:
-    """Keep a hierarchy where its table is; its values have the type that the column has there."""
+    """Store a hierarchy beside its table; its values have the type of the column there."""
     title = f"keep the hierarchy of {hierarchy.column.name}"
     query = coded_query(hierarchy.relation, hierarchy.height, hierarchy.words)
     typed = {VALUE: sql.column(hierarchy.column.name, "source")}
@@ -93,7 +93,7 @@ def keep_hierarchy(source: Source, hierarchy: Hierarchy, *, replace: bool) -> No
 
 
 def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: GivenHierarchies) -> list[Column]:
-    """Return those columns of which a hierarchy was given or is stored; none is chosen for a sensitive column."""
+    """Return the columns with a given or stored hierarchy; none is chosen for a sensitive column."""
     if not columns:
         return []
     given, stored = given_rules(source, columns, policy), stored_hierarchies(source.engine)
@@ -103,7 +103,7 @@ def columns_with_hierarchy(source: Source, columns: Sequence[Column], policy: Gi
 def make_hierarchies(
     source: Source, columns: Sequence[Column], policy: GivenHierarchies, population: Source | None = None
 ) -> tuple[Hierarchy, ...]:
-    """Return a hierarchy for each column: the one that was given, else the one in the database, else a chosen one.
+    """Return a hierarchy for each column: the given one, or else the one in the database, or else a chosen one.
 
     Rules are chosen for, and applied to, the values of the source and of its population.
     """
@@ -142,7 +142,7 @@ def make_hierarchies(
 
 
 def _with_population(source: Source, population: Source, columns: Sequence[Column]) -> exp.Query:
-    """Return the query of the values that rules are made for: the leaves of their hierarchies."""
+    """Return the query of the values that rules are applied to: the leaves of their hierarchies."""
     return sql.query(
         "hierarchy/with_population",
         values={name: [sql.column(column.name, name) for column in columns] for name in ("source", "population")},
@@ -154,7 +154,7 @@ def _with_population(source: Source, population: Source, columns: Sequence[Colum
 
 
 def _reading_both(hierarchy: Hierarchy, source: Source, population: Source) -> Hierarchy:
-    """Return a hierarchy whose definition reads the source and its population, and not the view of both."""
+    """Return a hierarchy whose definition reads the source and its population, not the view of both."""
     if hierarchy.definition is None:
         return hierarchy
     both = _with_population(source, population, [hierarchy.column]).subquery("source")
@@ -167,7 +167,7 @@ def make_hierarchy(source: Source, column: Column, policy: GivenHierarchies) -> 
 
 
 def given_rules(source: Source, columns: Sequence[Column], policy: GivenHierarchies) -> dict[str, Rule]:
-    """Return the rules that a policy gives these columns: by name, else by a file in its directory."""
+    """Return the rules that a policy gives these columns: by name, or else by a file in its directory."""
     rules: dict[str, Rule] = {}
     if policy.hierarchy_directory is not None:
         rules.update(_files_in(policy.hierarchy_directory, columns))
@@ -198,7 +198,7 @@ def notes_on_unused(directory: Path | None, rules: Iterable[Rule | None]) -> lis
 
 
 def _files_in(directory: Path, columns: Sequence[Column]) -> dict[str, FileRule]:
-    """Return the files of a directory that are for these columns: ``<column>`` or ``*_hierarchy_<column>``."""
+    """Return the files of a directory for these columns: ``<column>`` or ``*_hierarchy_<column>``."""
     if not directory.is_dir():
         raise HierarchyError(f"There is no directory {directory} with hierarchies.")
     rules = {}
@@ -235,9 +235,9 @@ def build_hierarchy(
 
 
 def for_other_rows(engine: Engine, hierarchy: Hierarchy, other: exp.Table) -> Hierarchy:
-    """Return a hierarchy with rows for the values of another table, and the labels that it gives those of its own.
+    """Extend a hierarchy to the values of another table; values that it has keep their labels.
 
-    Bounds that were chosen by the data of its own table stay as they are. A hierarchy from a file or from the database
+    Bounds that were chosen from the data of its own table stay unchanged. A hierarchy from a file or from the database
     is the same for both.
     """
     if hierarchy.definition is None:
@@ -248,12 +248,12 @@ def for_other_rows(engine: Engine, hierarchy: Hierarchy, other: exp.Table) -> Hi
 
 
 def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: FromFile) -> Hierarchy:
-    """Return a hierarchy read from a file; of prefixes, the values are those of source."""
+    """Read a hierarchy from a file; for a prefix file, the values are those of source."""
     if isinstance(rule, PrefixRule):
         return _load_prefixed(engine, source, column, rule)
     rows = rule.read(column.name)
     values, paths, notes = rows.values, rows.paths, rows.notes
-    if column.lookup_type == "VARCHAR":  # NULL, then by code points, as DuckDB orders them
+    if column.lookup_type == "VARCHAR":  # NULL, then by code points, as in DuckDB
         keys = ["" if value is None else f"\0{value}" for value in values]
         order = sorted(range(len(keys)), key=keys.__getitem__)
     else:
@@ -262,7 +262,7 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: From
             left_out = "1 value is" if beyond == 1 else f"{beyond:,} values are"
             notes = (*notes, f"{left_out} beyond what {column.type} can hold, and left out")
     values, path_of = [values[row] for row in order], [rows.path_of[row] for row in order]
-    if None not in values[:1]:  # NULL goes to the root, unless the file says otherwise
+    if None not in values[:1]:  # NULL maps to the root, unless the file has a row for it
         at_root = (rows.root,) * rows.height
         paths = paths if at_root in paths else [*paths, at_root]
         values, path_of = [None, *values], [paths.index(at_root), *path_of]
@@ -273,13 +273,13 @@ def load_hierarchy(engine: Engine, source: exp.Table, column: Column, rule: From
 
 
 _WIDER = {"integer": "DOUBLE", "decimal": "DOUBLE", "float": "DOUBLE", "date": "TIMESTAMP", "timestamp": "TIMESTAMP"}
-"""For each family of types, one that holds what its types with a narrower range do not."""
+"""For each family of types, a type that holds the values outside the range of its narrower types."""
 
 
 def _in_typed_order(engine: Engine, column: Column, rows: HierarchyRows, origin: str) -> tuple[list[int], int]:
-    """Return the places of values that the type of a column can hold, in their order; and how many are beyond it.
+    """Return the sorted indices of values that the column's type can hold, and the number of those it cannot.
 
-    Values that the type cannot hold have no row: no row of the table can have them.
+    Values outside the type have no row: no row of the table can contain them.
     """
     if (order := _in_order_of_integers(column, rows.values)) is not None:
         return order, 0
@@ -317,9 +317,9 @@ _AS_WRITTEN = re.compile(r"0|-?[1-9][0-9]{0,38}")
 
 
 def _in_order_of_integers(column: Column, values: Sequence[str | None]) -> list[int] | None:
-    """Return the places of whole numbers in their order, NULL first; None if one is not as DuckDB writes it, or twice.
+    """Return the sorted indices of whole numbers, NULL first; None if one is not in DuckDB's format, or a duplicate.
 
-    A statement for each column would be a twentieth of the time of a small release.
+    A statement for each column would take a twentieth of the time of a small release.
     """
     bounds = bounds_of(column) if column.family == "integer" else None
     if bounds is None:
@@ -336,9 +336,9 @@ def _in_order_of_integers(column: Column, values: Sequence[str | None]) -> list[
 
 
 def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: PrefixRule) -> Hierarchy:
-    """Return a hierarchy of the values of a column, each with the levels that a file gives to its first characters.
+    """Return a hierarchy of a column's values; the levels of each come from the file's row for its first characters.
 
-    Values whose first characters are not in the file get no row, as those that are not in another file.
+    Values whose first characters are not in the file get no row, like values missing from another file.
     """
     rows = read_hierarchy(rule.path, column.name)
     require_prefixes(rule, rows, column)
@@ -354,7 +354,7 @@ def _load_prefixed(engine: Engine, source: exp.Table, column: Column, rule: Pref
 
 
 def _use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hierarchy:
-    """Return a hierarchy that was loaded into the database before, checked again."""
+    """Return a hierarchy stored in the database, checked again."""
     stored.require_levels()
     levels = [sql.column(level_name(level)) for level in range(1, stored.height + 1)]
     value = exp.TryCast(this=sql.column(VALUE), to=exp.DataType.build(column.lookup_type, dialect=engine.dialect))
@@ -367,12 +367,12 @@ def _use_stored(engine: Engine, column: Column, stored: StoredHierarchy) -> Hier
 def _coded(engine: Engine, column: Column, query: exp.Query, root: str, origin: str) -> Hierarchy:
     """Return the hierarchy of a query of values and levels, checked and with codes."""
     height = len(query.selects) - 1
-    # 1. Values and levels, made once.
+    # 1. Compute values and levels once.
     levels = engine.temporary_name(f"kanon_levels_{column.name}")
     engine.run(sql.create_table(levels, query, temporary=True), f"levels of {column.name}")
     # 2. They must form a tree.
     children = require_tree(engine, levels, height, column.name, origin)
-    # 3. The tree gets its codes.
+    # 3. Add the codes.
     words = code_words(children)
     relation = engine.temporary_name(f"kanon_hierarchy_{column.name}")
     coded = coded_query(levels, height, words)

@@ -1,16 +1,16 @@
 """A hierarchy as a relation with the labels and the prefix code of each value.
 
-Prefix codes: a tree numbered so that an ancestor is a bit prefix. Among its siblings a label of level ``l`` has an
-ordinal, counted from 0 in the order of the smallest value under each. The code of a value is the ordinals on its way
+Prefix codes number a tree so that an ancestor is a bit prefix. Among its siblings, a label of level ``l`` has an
+ordinal, counted from 0 in the order of the smallest value under each. The code of a value is the ordinals on the path
 from the root to the leaf, each in a field as wide as the largest family at its level needs:
 
     value            level 1      level 2        ordinals   code (level 2 | level 1 | value)
     Bachelors        Undergrad    Higher         0, 0, 0    0 0 00
     Masters          Graduate     Higher         0, 1, 0    0 1 00
 
-so that clearing the fields below level ``l`` leaves the same bits for two values exactly if they share their
-label at level ``l``. Fields fill words of 62 bits, which a signed BIGINT holds without touching its sign; a
-column that needs more has its code in several words.
+Clearing the fields below level ``l`` then leaves the same bits for two values exactly if they share their label at
+level ``l``. Fields fill words of 62 bits, which fit a signed BIGINT without its sign; a column that needs more has its
+code in several words.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredHierarchy:
-    """A hierarchy in schema ``kanon`` of a database; its height is 0 if the table is no hierarchy."""
+    """A hierarchy in schema ``kanon`` of a database; its height is 0 if the table is not a hierarchy."""
 
     column: str
     relation: exp.Table
@@ -53,21 +53,21 @@ class StoredHierarchy:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The hierarchy of a quasi-identifier, ready to be joined."""
+    """The hierarchy of a quasi-identifier, ready for joins."""
 
     column: Column
     height: int  # number of levels above the values; level ``height`` is the root
     relation: exp.Table  # the lookup relation with values, levels and codes
     words: tuple[CodeWord, ...]
     root: str  # label of the root
-    origin: str  # the rule or file as it was given
-    # the query that makes values and levels from the source; None if a file gave them
+    origin: str  # the rule or file as given
+    # the query that makes values and levels from the source; None for a file
     definition: exp.Query | None = None
-    stored: exp.Table | None = None  # the table in schema ``kanon`` that holds it, if it was loaded before
+    stored: exp.Table | None = None  # the table in schema ``kanon`` that stores it, if any
     chosen: bool = False  # True if it was chosen because none was given
     format: str | None = None  # of its file
     notes: tuple[str, ...] = ()
-    rule: Rule | None = None  # a rule or file that gives a value the same labels in any table; None if there is none
+    rule: Rule | None = None  # a rule or file that gives a value the same labels in any table, if any
 
     @property
     def readable(self) -> exp.Table:
@@ -81,7 +81,7 @@ WORD_BITS = 62
 
 @dataclass(frozen=True)
 class Field:
-    """The bits of a word that tell apart the labels of one level under their parent."""
+    """The bits of a word that distinguish the labels of one level under their parent."""
 
     level: int
     shift: int
@@ -94,7 +94,7 @@ class Field:
 
 @dataclass(frozen=True)
 class CodeWord:
-    """One word of the codes of a column: the fields in it, lowest level first."""
+    """One word of the codes of a column, with its fields, lowest level first."""
 
     fields: tuple[Field, ...]
 
@@ -103,12 +103,12 @@ class CodeWord:
         return sum(field.bits for field in self.fields)
 
     def mask(self, level: int) -> int:
-        """Return the bits that are left when a value is generalized to a level."""
+        """Return the bits that remain after a value is generalized to a level."""
         return sum(field.mask for field in self.fields if field.level >= level)
 
 
 def code_name(word: int) -> str:
-    """Return the name of the lookup column that holds a word of the code (from 0): ``code``, ``code_2``, ..."""
+    """Return the name of the lookup column for a word of the code (from 0): ``code``, ``code_2``, ..."""
     return "code" if word == 0 else f"code_{word + 1}"
 
 
@@ -162,26 +162,27 @@ def coded_query(levels: exp.Table, height: int, words: tuple[CodeWord, ...]) -> 
 
 @dataclass(frozen=True)
 class CodedPaths:
-    """The paths of a tree that was read from a file, with their values and the codes that these have in common."""
+    """The paths of a tree that was read from a file, with their values and the shared part of their codes."""
 
     paths: list[tuple[str, ...]]  # the labels above values, from level 1 to the root
-    values: list[list[str | None]]  # for each path its values, in their order
-    codes: list[list[int]]  # for each word of the codes, what it is in each path
+    values: list[list[str | None]]  # the values of each path, in order
+    codes: list[list[int]]  # for each word of the codes, its value in each path
     words: tuple[CodeWord, ...]
 
 
 def coded_paths(values: Sequence[str | None], paths: Sequence[tuple[str, ...]], path_of: Sequence[int]) -> CodedPaths:
-    """Return the codes of a tree, as ``coded_query`` makes them.
+    """Return the codes of a tree, equal to those of ``coded_query``.
 
-    ``values`` are in their order, the first is NULL; ``path_of`` has for each of them the number of its path.
+    ``values`` are in order, with NULL first; ``path_of`` has the path number of each value.
     """
     members: dict[int, list[str | None]] = {}
     for value, number in zip(values, path_of, strict=True):
         if (own := members.get(number)) is None:
             own = members[number] = []
         own.append(value)
-    # 1. The ordinal of each label among its siblings, in the order of the smallest value under each. NULL is under a
-    # label that has other values by these, and before all of them under one that has none.
+    # 1. The ordinal of each label among its siblings, in the order of the smallest value under each. NULL does not
+    #    count
+    # under a label with other values; a label with only NULL comes first.
     of_null = paths[path_of[0]]
     with_values = [paths[number] for number in dict.fromkeys(path_of[1:])]
     ordinals: list[dict[str, int]] = []
@@ -211,7 +212,7 @@ def coded_paths(values: Sequence[str | None], paths: Sequence[tuple[str, ...]], 
 
 
 def load_paths(engine: Engine, relation: exp.Table, coded: CodedPaths, value_type: str, title: str) -> None:
-    """Make the lookup relation of a hierarchy file."""
+    """Create the lookup relation of a hierarchy file."""
     labels = [level_name(level) for level in range(1, len(coded.paths[0]) + 1)]
     codes = [code_name(number) for number in range(len(coded.words))]
     kinds = {"members": "VARCHAR[][]", **dict.fromkeys(labels, "VARCHAR[]"), **dict.fromkeys(codes, "BIGINT[]")}
@@ -239,10 +240,10 @@ def lookup_statement(
     source: exp.Table | None = None,
     only: exp.Expr | None = None,
 ) -> exp.Create:
-    """Return the statement that makes a lookup relation: its rule over the source, or its rows, which ``engine`` holds.
+    """Return the statement that makes a lookup relation: its rule over the source, or its rows, read from ``engine``.
 
-    ``levels`` are those that are needed, ``source`` the relation that the rule reads (None: the one that it was made
-    for), and ``only`` a condition on the rows that are written out.
+    ``levels`` are the needed ones, ``source`` the relation that the rule reads (None: the original one), and ``only`` a
+    condition on rows that are written out.
     """
     rows = rule_query(hierarchy, dialect, levels, source)
     if rows is None:
@@ -259,7 +260,7 @@ def rule_query(
     """Return the query that makes some levels of a hierarchy from the source; None if the dialect cannot express it."""
     query = hierarchy.definition
     levels = range(1, hierarchy.height + 1) if levels is None else levels
-    if not levels and source is not None:  # the values alone, whatever says their labels
+    if not levels and source is not None:  # only the values, so their labels do not matter
         query = distinct_values_query(hierarchy.column, source)
     if query is None or (dialect != "duckdb" and query.find(exp.Values) is not None):
         return None
@@ -276,7 +277,7 @@ def rule_query(
 
 
 def reading(query: exp.Query, table: exp.Table | exp.Subquery) -> exp.Query:
-    """Return a query of the rule of a hierarchy over another table."""
+    """Return the query of a hierarchy's rule over another table."""
     query = query.copy()
     for source in [source for source in query.find_all(exp.Table) if source.alias == "source"]:
         source.replace(sql.aliased(table, "source"))

@@ -1,4 +1,4 @@
-"""The hierarchies that come with kanon-sql: what ``hierarchies/catalogue.toml`` says of each."""
+"""The hierarchies shipped with kanon-sql, as described in ``hierarchies/catalogue.toml``."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READY = "ready:"
-"""What stands before the name of a ready-made hierarchy."""
+"""Prefix of the name of a ready-made hierarchy."""
 
 
 @dataclass(frozen=True)
 class ReadyMade:
-    """A hierarchy that comes with kanon-sql."""
+    """A hierarchy shipped with kanon-sql."""
 
-    name: str  # what it is called after ``ready:``
-    title: str  # what it generalizes
-    levels: str  # what stands at each level, in words
-    source: str  # where its facts are from
-    licence: str  # under which they may be used
-    as_of: date | None  # the date of the source, where it has one
+    name: str  # after ``ready:``
+    title: str  # a description of the values it generalizes
+    levels: str  # a description of its levels
+    source: str  # the source of its facts
+    licence: str  # the licence of the source
+    as_of: date | None  # the date of the source, if it has one
     kinds: tuple[str, ...]  # the kinds of columns it is for
     path: Path | None = None  # its file; None if it is a rule
     rule: str | None = None  # its rule; None if it is a file
-    # by how many first characters values are matched with the file, most first; empty: by all
+    # numbers of first characters to look up in the file, most first; empty: the whole value
     prefix: tuple[int, ...] = ()
-    hide: bool = False  # whether the prefixes are no levels
-    values: str | None = None  # a regular expression for what a value must look like; None: anything
-    examples: tuple[str | int | date, ...] = ()  # values that show what a rule does
-    weak: bool = False  # whether its values say so little that it is only for columns whose name agrees
-    names: tuple[str, ...] = ()  # one of these must be in the name of a column; empty: its kind is enough
-    after: bool = False  # whether others that fit as well go before it
+    hide: bool = False  # whether the prefixes are not levels
+    values: str | None = None  # a regular expression for values; None: anything
+    examples: tuple[str | int | date, ...] = ()  # values that show the effect of a rule
+    weak: bool = False  # whether its values are so unspecific that the column's name must agree
+    names: tuple[str, ...] = ()  # one of these must be in the column's name; empty: its kind is enough
+    after: bool = False  # whether others that fit equally well come before it
 
     @property
     def has_every_value(self) -> bool:
-        """Whether it is a rule for anything that its type of column can hold."""
+        """Whether it is a rule that covers every value of its type of column."""
         return self.rule is not None and self.values is None and not self.weak
 
 
@@ -62,7 +62,7 @@ def catalogue() -> dict[str, ReadyMade]:
 
 
 def _entry(name: str, table: dict[str, object], directory: Path) -> ReadyMade:
-    """Return an entry; a setting that does not exist is a TypeError, which a test of the catalogue meets."""
+    """Return an entry; an unknown setting is a TypeError, which a test of the catalogue would find."""
     said = dict(table)
     file = said.pop("file", None)
     lists = {key: tuple(value) for key, value in said.items() if isinstance(value, list)}

@@ -1,4 +1,4 @@
-"""Shape and fit of hierarchies: what they look like, whether they fit a table, what a ready-made one does."""
+"""Shape and fit of hierarchies: their size, whether they fit a table, and examples of ready-made ones."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """A hierarchy in numbers."""
+    """The size of a hierarchy."""
 
     name: str
-    height: int | None  # its number of levels above the values; None for a rule whose levels the values decide
-    leaves: int | None  # its values, NULL not counted; its prefixes, if values are looked up by them; None for a rule
-    labels: tuple[int, ...]  # the number of labels at each level from 1, that of NULL not counted; none for a rule
+    height: int | None  # number of levels above the values; None for a rule whose levels depend on the values
+    leaves: int | None  # number of values without NULL, or of prefixes if values are looked up by them; None for a rule
+    labels: tuple[int, ...]  # number of labels at each level from 1, without that of NULL; empty for a rule
     origin: str
-    by_prefix: bool = False  # whether its values are prefixes that values of a column are looked up by
+    by_prefix: bool = False  # whether its values are prefixes by which values of a column are looked up
     format: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -54,14 +54,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether a hierarchy fits a column; a number is None if the hierarchy could not be read."""
+    """The fit of a hierarchy to a column; a number is None if the hierarchy could not be read."""
 
     column: str
     origin: str
     height: int | None = None  # its levels
     values_missing: int | None = None  # distinct values of the column without a row
     rows_missing: int | None = None  # rows of the table with such a value
-    problem: str | None = None  # what is wrong and what to do; None if it fits
+    problem: str | None = None  # the problem and its fix; None if it fits
     format: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -89,7 +89,7 @@ def shape_of_hierarchy(engine: Engine, made: Hierarchy) -> Shape:
 
 
 def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Callable[[], Hierarchy]) -> Fit:
-    """Return the fit of the hierarchy that ``make`` reads or builds: it is a tree with a row for every value."""
+    """Return the fit of the hierarchy from ``make``: it fits if it is a tree with a row for every value."""
     try:
         made = make()
     except HierarchyError as error:
@@ -100,7 +100,7 @@ def fit(engine: Engine, source: exp.Table, column: Column, origin: str, make: Ca
 
 
 def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -> exp.Query:
-    """Return the query that lists the values a hierarchy has no row for, the most frequent first."""
+    """Return the query of the values without a row in a hierarchy, the most frequent first."""
     return sql.query(
         "hierarchy/missing_values",
         values={"value": sql.column(column.name, "source")},
@@ -110,7 +110,7 @@ def missing_values_query(source: exp.Table, lookup: exp.Table, column: Column) -
 
 
 def rows_query(relation: exp.Table, height: int, limit: int | None = None, *, as_text: bool = False) -> exp.Select:
-    """Return the query of the rows of a lookup relation, in the order of the values; maybe with these as text."""
+    """Return the query of the rows of a lookup relation, ordered by value; optionally with values as text."""
     _, *levels = levels_columns(height)
     value: exp.Expr = sql.column(VALUE, relation.name)
     shown = sql.named(sql.cast(value, "VARCHAR"), VALUE) if as_text else value
@@ -130,7 +130,7 @@ def ready_shape(ready: ReadyMade) -> Shape:
 
 
 def ready_rows(ready: ReadyMade) -> list[tuple[str | None, ...]]:
-    """Return the rows of a ready-made hierarchy: value, levels, root. Of a rule: those of its examples."""
+    """Return the rows of a ready-made hierarchy: value, levels, root. For a rule, those of its examples."""
     if ready.path is None:
         return _of_examples(ready)
     rows = read_hierarchy(ready.path, ready.name).rows
@@ -146,7 +146,7 @@ def _rule_of(ready: ReadyMade) -> BuiltRule:
 
 
 def _of_examples(ready: ReadyMade) -> list[tuple[str | None, ...]]:
-    """Return what a rule does to the examples of the catalogue; no table of a user is read."""
+    """Apply a rule to the examples of the catalogue; no user table is read."""
     kind = {int: "INTEGER", str: "VARCHAR"}.get(type(ready.examples[0]), "DATE")
     with DuckDBEngine.in_memory() as engine:
         table = engine.temporary_name("kanon_examples")

@@ -1,11 +1,11 @@
-"""How a hierarchy is specified: a file, levels from Python, or a rule; docs/hierarchies.md lists what rules there are.
+"""Specification of a hierarchy: a file, levels from Python, or a rule; docs/hierarchies.md lists the rules.
 
 age.csv                           a file, in any of the formats of docs/hierarchies.md
-ready:us_state                    a hierarchy that comes with kanon-sql
+ready:us_state                    a hierarchy shipped with kanon-sql
 prefix:3,2:hide:provinces.csv     a file that is looked up by the first characters of a value
 intervals:5,10:bottom=18:top=90   a rule, with its settings
 
-A rule can be a table of kanon.toml, which ``rule_text`` writes as such a text:
+A rule can be a table of kanon.toml, which ``rule_text`` converts to such a text:
 
 age = { intervals = [5, 10], bottom = 18, top = 90 }
 area = { file = "provinces.csv", prefix = [3, 2], hide = true }
@@ -39,7 +39,7 @@ RULES = (
     "intervals:5,10  mask  cut:2,3  date:month,year  round:1,2  truncate:1,2  steps  quantiles:16,8,4  prefixes  flat  "
     "ready:NAME  prefix:3:FILE"
 )
-"""The rules that exist, one example of each, for messages."""
+"""An example of each rule, for messages."""
 
 _LIKE_A_RULE = re.compile(r"[A-Za-z_]+(:.*)?", re.DOTALL)
 
@@ -52,7 +52,7 @@ class FileRule(ListedRule):
 
 @dataclass(frozen=True)
 class LevelsRule:
-    """Levels of a mapping or a data frame: its lines, as a file would have them."""
+    """Levels of a mapping or a data frame, as lines of a file."""
 
     lines: tuple[Line, ...] = field(repr=False)
 
@@ -67,7 +67,7 @@ FromFile = FileRule | PrefixRule | LevelsRule
 """Rules that list values, instead of computing the labels of any."""
 Rule = FromFile | BuiltRule
 Given = str | LevelsRule
-"""A hierarchy as a policy holds it: the text of a rule, the name of a file, or levels from Python."""
+"""A hierarchy in a policy: the text of a rule, the name of a file, or levels from Python."""
 Hierarchies = Mapping[str, Any] | str | os.PathLike[str]
 """Hierarchies of public calls: by column a rule, a file, a mapping or a data frame; or a directory of files."""
 
@@ -85,25 +85,25 @@ def all_given(hierarchies: Mapping[str, Any]) -> dict[str, Given]:
 
 @dataclass(frozen=True, kw_only=True)
 class GivenHierarchies:
-    """Hierarchies that are given for the columns of a table."""
+    """The given hierarchies for the columns of a table."""
 
     hierarchies: Mapping[str, Given] = field(default_factory=dict)  # by column
-    hierarchy_directory: Path | None = None  # has files for columns without one
-    directory: Path = field(default_factory=Path, compare=False)  # where relative paths start from
+    hierarchy_directory: Path | None = None  # has files for other columns
+    directory: Path = field(default_factory=Path, compare=False)  # the base of relative paths
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hierarchies", all_given(self.hierarchies))
 
 
 def by_column_or_directory(hierarchies: Hierarchies | None) -> tuple[dict[str, Given], Path | None]:
-    """Return the hierarchies that a public call names by column, and the directory that it names instead."""
+    """Return the hierarchies that a public call gives by column, and the directory that it gives instead."""
     if hierarchies is None or isinstance(hierarchies, Mapping):
         return all_given(hierarchies or {}), None
     return {}, Path(hierarchies)
 
 
 def require_in_files(hierarchies: Mapping[str, Given], where: str) -> None:
-    """Raise if a hierarchy is in memory alone, so that a file could not name it."""
+    """Raise if a hierarchy is only in memory, so that a file could not name it."""
     if lost := [column for column, given in hierarchies.items() if isinstance(given, LevelsRule)]:
         raise UsageError(
             f"The hierarchy of column {lost[0]!r} is levels from Python, which {where} cannot name. Write it to a file "
@@ -161,9 +161,9 @@ _PARSERS: dict[str, Callable[[list[str]], Rule]] = {
 
 
 def rule_text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    """Return the text of the rule that a setting of kanon.toml stands for: a text as it is, or a table.
+    """Return the rule text of a setting in kanon.toml: the text itself, or a table converted to text.
 
-    ``where`` is what messages call the setting.
+    ``where`` is the name of the setting in messages.
     """
     if isinstance(value, str):
         return value
@@ -194,7 +194,7 @@ def rule_text(value: Any, where: str) -> str:  # noqa: ANN401 - what a TOML file
 
 def _file_text(table: dict[str, Any], where: str) -> str:
     path = _written(table["file"], "text", f"{where}.file")
-    path = path if "/" in path or "\\" in path else f"./{path}"  # a file may be called like a rule
+    path = path if "/" in path or "\\" in path else f"./{path}"  # a file may have the name of a rule
     if "hide" in table:
         _written(table["hide"], "true", f"{where}.hide")
     if "prefix" in table:
@@ -218,7 +218,7 @@ _MUST_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def _written(value: Any, kind: _Kind, where: str) -> str:  # noqa: ANN401 - what a TOML file may hold
-    """Return a setting as the text of a rule has it: nothing for true, the shortest text that means a number."""
+    """Return a setting as rule text: empty for true, the shortest text for a number."""
     several = kind.removesuffix("s")
     given = value if isinstance(value, list) and several != kind else [value]
     must_be, is_right = _MUST_BE[several]
@@ -247,4 +247,4 @@ _TABLES: dict[str, tuple[tuple[_Kind, ...], dict[str, tuple[str, _Kind]]]] = {
     "ready": (("text",), {}),
     "file": (("text",), {"prefix": ("", "numbers"), "hide": ("", "true")}),
 }
-"""By kind of hierarchy: what its value may be, and for each setting the text before it and what it must be."""
+"""By kind of hierarchy: the type of its value, and for each setting its prefix in the text and its type."""

@@ -1,6 +1,6 @@
-"""Hierarchies that would fit a column: by its name, by its values, and by its type; best first.
+"""Suggest hierarchies for a column, by its name, values and type, best first.
 
-How many values of a column each ready-made hierarchy has is found by one statement per column, for all hierarchies.
+One statement per column counts the values covered by each ready-made hierarchy.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _KNOWN = ("hierarchy", "value", "label")
 
 @dataclass(frozen=True)
 class _Present:
-    """Values of a column, NULL not counted."""
+    """Values of a column without NULL."""
 
     values: int
     rows: int
-    labels: int | None = None  # different labels that a hierarchy gives them at its first level; None if not counted
+    labels: int | None = None  # distinct labels that a hierarchy gives them at its first level; None if not counted
 
 
 def _known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
-    """Return the values of ready-made files and the label above each; prefixes as they are compared."""
+    """Return the values of ready-made files and the label above each; prefixes in comparable form."""
     wanted = {entry.name: entry for entry in entries if entry.path is not None}
     return [(name, value, label) for name, entry in sorted(wanted.items()) for value, label in _file_values(entry)]
 
@@ -56,7 +56,7 @@ def _known_rows(entries: Iterable[ReadyMade]) -> list[tuple[str, str, str]]:
 def _ready_coverage_query(
     source: exp.Table, column: Column, entries: Sequence[ReadyMade], known: exp.Table
 ) -> exp.Query:
-    """Return the query of what hierarchies have: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
+    """Return the query of what hierarchies cover: ``(hierarchy, n_values, n_rows, n_labels)``; the column is ``''``."""
     code = sql.column("code", "coded")
     tables = {"source": source, "known": known}
 
@@ -97,7 +97,7 @@ def _fits_type(entry: ReadyMade, column: Column) -> bool:
 
 @cache
 def _file_values(entry: ReadyMade) -> tuple[tuple[str, str], ...]:
-    """Return the values of the file of an entry, NULL left out, as they are compared, each with the label above it."""
+    """Return the values of an entry's file without NULL, in comparable form, each with the label above it."""
     assert entry.path is not None  # noqa: S101 - for entries with a file only
     rows = read_hierarchy(entry.path, "value")
     values = (compared(value) if value and entry.prefix else value for value in rows.values)
@@ -107,27 +107,27 @@ def _file_values(entry: ReadyMade) -> tuple[tuple[str, str], ...]:
 _SHARE_WITH_NAME = 0.5
 _SHARE_WITHOUT_NAME = 0.9
 _FEWEST_WITHOUT_NAME = 2
-"""Of the values of a column, the share that a hierarchy must have to be suggested, and how many without its name."""
+"""Share of a column's values that a suggested hierarchy must cover, and the least number if the name does not agree."""
 
 _COVERS, _NAMED, _SPECIFIC = 1.0, 0.5, 0.1
-"""Points for a hierarchy: it has all values, the name of the column agrees, much of it is used."""
+"""Points for a hierarchy: it covers all values, the name of the column agrees, much of it is used."""
 _SECOND_KIND, _AFTER, _WEAK = 0.1, 0.3, 0.05
-"""Points against it: the name agrees at its second best, there is one for more people, its values say little."""
+"""Points against it: it matches only the second kind of the name, another is more common, its values are unspecific."""
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A hierarchy that would fit a column."""
+    """A hierarchy that fits a column."""
 
-    rule: str  # how to ask for it: ``--hierarchy COLUMN=RULE``
+    rule: str  # its rule in the option ``--hierarchy COLUMN=RULE``
     title: str
-    covers: bool  # whether it has every value of the column; NULL goes to the root in any case
-    values_missing: int  # distinct values of the column that it does not have
+    covers: bool  # whether it covers every value of the column; NULL maps to the root in any case
+    values_missing: int  # distinct values of the column that it does not cover
     rows_missing: int  # rows of the table with such a value
-    distinct: int | None  # distinct values of the column, NULL not counted; None if not counted
-    by_name: bool  # whether the name of the column speaks for it
+    distinct: int | None  # distinct values of the column without NULL; None if not counted
+    by_name: bool  # whether the name of the column supports it
     reason: str
-    score: float  # how much speaks for it; the rule that the type gives has 0
+    score: float  # its total points; the rule for the type has 0
 
     def summary(self) -> dict[str, Any]:
         """Return the suggestion as plain values."""
@@ -140,10 +140,10 @@ def suggest_hierarchies(
     *,
     columns: Sequence[str] | None = None,
 ) -> dict[str, tuple[Suggestion, ...]]:
-    """Return for each column the hierarchies that would fit it, best first. Nothing is changed.
+    """Suggest hierarchies for each column, best first. Nothing is changed.
 
-    ``source`` and ``table`` are as for ``anonymize``. Without ``columns``, all are looked at but those whose names say
-    that they identify a person.
+    ``source`` and ``table`` are as for ``anonymize``. By default, ``columns`` are all except those whose names identify
+    a person.
     """
     opened = open_source(source, table)
     with opened.engine:
@@ -159,9 +159,10 @@ def columns_to_suggest(source: Source, names: Sequence[str] | None) -> list[Colu
 
 
 def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tuple[Suggestion, ...]]:
-    """Return the hierarchies that would fit columns, by the names of the columns.
+    """Return the hierarchies that fit columns, by column name.
 
-    Costs one scan for the extremes of all columns, and one for the values of each that could have a ready-made one.
+    Costs one scan for the extremes of all columns, and one for the values of each that could have a ready-made
+    hierarchy.
     """
     source.bring(columns)
     facts = column_facts(source.engine, source.relation, [(column, None) for column in columns])
@@ -169,7 +170,7 @@ def suggestions_for(source: Source, columns: Sequence[Column]) -> dict[str, tupl
 
 
 def best_fitting(found: Sequence[Suggestion]) -> Suggestion:
-    """Return the best suggestion that has every value: what ``kanon init`` writes, and ``anonymize`` takes."""
+    """Return the best suggestion that covers every value: ``kanon init`` writes it, and ``anonymize`` uses it."""
     return next(suggestion for suggestion in found if suggestion.covers)
 
 
@@ -179,7 +180,7 @@ def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
     chosen: dict[str, Rule] = {}
     for column in columns:
         best = best_fitting(found[column.name])
-        # The rule of a type is taken as it is: its numbers may have more digits than a rule is written with.
+        # Use the rule of a type directly: its numbers may have more digits than the text of a rule allows.
         chosen[column.name] = parse_rule(best.rule) if best.score else chosen_rule(column, facts[column.name])
     return chosen
 
@@ -187,7 +188,7 @@ def chosen_rules(source: Source, columns: Sequence[Column]) -> dict[str, Rule]:
 def _suggestions_in(
     source: Source, columns: Sequence[Column], facts: Mapping[str, ColumnExtremes], *, to_choose: bool = False
 ) -> dict[str, tuple[Suggestion, ...]]:
-    """Return the suggestions; ``to_choose``, values are not counted of a column where every entry has all of them."""
+    """Return the suggestions; with ``to_choose``, skip counting a column's values if every entry covers them all."""
     engine = source.engine
     fitting_entries = _candidates(columns)
     known = engine.temporary_name("kanon_ready")
@@ -208,7 +209,7 @@ def _suggestions_in(
 
 
 def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp.Expr]:
-    """Return the statements that ``suggestions_for`` runs; the values of ready-made hierarchies stand in the first."""
+    """Return the statements of ``suggestions_for``; the first contains the values of ready-made hierarchies."""
     known, candidates = sql.relation("kanon_ready"), _candidates(columns)
     statements = list(source.setup)
     if rows := _known_rows(chain.from_iterable(candidates.values())):
@@ -221,10 +222,10 @@ def suggestion_statements(source: Source, columns: Sequence[Column]) -> list[exp
 
 
 def _candidates(columns: Sequence[Column]) -> dict[Column, list[ReadyMade]]:
-    """Return the ready-made hierarchies that columns may have: by their type, and their name.
+    """Return the ready-made hierarchies that may fit columns, by their type and name.
 
-    The name agrees, or says nothing and the values say enough. Where values say little, as five digits do, an entry
-    has words (``names``), one of which must be in the name: a postcode may be of any country, a ZIP is of one.
+    The name agrees, or it is inconclusive and the values are specific enough. If values are unspecific, such as five
+    digits, an entry has words (``names``), one of which must be in the name: any country has postcodes, only one ZIPs.
     """
     fitting = {}
     for column in columns:
@@ -247,7 +248,7 @@ def _ready_made(column: Column, entries: Sequence[ReadyMade], covered: dict[str,
         had = present if by_rule else covered.get(entry.name, _Present(0, 0))
         kinds = _kinds_shared(entry, column)
         share = had.values / present.values if present.values else 1.0
-        # No help is one that gives all values the same label at once, where it has more labels than the root.
+        # It does not help if it has several labels at this level, but gives all values the same one.
         helps = had.labels != 1 or len({label for _, label in _file_values(entry)}) == 1
         enough = share >= _SHARE_WITHOUT_NAME and had.values >= _FEWEST_WITHOUT_NAME and helps
         if share >= _SHARE_WITH_NAME if kinds else enough:
@@ -262,7 +263,7 @@ def _is_named(entry: ReadyMade, column: Column) -> bool:
 
 
 def _kinds_shared(entry: ReadyMade, column: Column) -> list[int]:
-    """Return the places of the kinds of a column's name, best first, that an entry is for."""
+    """Return the positions of the kinds of a column's name, best first, that an entry is for."""
     return [place for place, kind in enumerate(kinds_of_name(column.name)) if kind in entry.kinds]
 
 
@@ -306,7 +307,7 @@ def _reason(entry: ReadyMade, present: _Present, missing: _Present, *, named: bo
 
 
 def _by_type(column: Column, facts: ColumnExtremes, ready: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return the rule that is chosen for a column by default, unless it is a suggestion already."""
+    """Return the default rule of a column, unless it is already suggested."""
     rule = chosen_rule(column, facts)
     if any(parse_rule(suggestion.rule) == rule for suggestion in ready):
         return []
@@ -324,10 +325,10 @@ def chosen_rule(column: Column, facts: ColumnExtremes) -> BuiltRule:
     """Return a rule for a column.
 
     Numbers get intervals of 1, 2, 4 and 8 times a round width, about 16 of them at the first level; if all are whole,
-    such as 0.0 and 1.0, the width is at least 2. Dates get months, quarters, years and decades, timestamps days before
-    that. Text whose values are all of the same length, 2 to 12 characters of ASCII, is a code like a ZIP and is masked
-    from the right, as are whole numbers if the name says a postcode. All else is flat: a name of two Chinese characters
-    is no code, and its first character no group.
+    such as 0.0 and 1.0, the width is at least 2. Dates get months, quarters, years and decades; timestamps also days.
+    Text whose values all have the same length, 2 to 12 ASCII characters, is a code like a ZIP and is masked from the
+    right, as are whole numbers if the column's name means a postcode. Everything else is flat: a name of two Chinese
+    characters is not a code, and its first character not a group.
     """
     match column.family:
         case "integer" if _are_postcodes(column, facts):
@@ -343,7 +344,7 @@ def chosen_rule(column: Column, facts: ColumnExtremes) -> BuiltRule:
 
 
 def _are_postcodes(column: Column, facts: ColumnExtremes) -> bool:
-    """Return True if whole numbers have equally many digits, and the name of the column says a postcode."""
+    """Return True if all whole numbers have the same length, and the column's name means a postcode."""
     low, high = facts.minimum or Decimal(0), facts.maximum or Decimal(0)
     return low > 0 and low.adjusted() == high.adjusted() and "postcode" in kinds_of_name(column.name)[:1]
 
@@ -365,6 +366,6 @@ def _round_up(number: Decimal) -> Decimal:
 
 
 def _letters(name: str) -> str:
-    """Return the letters and digits of a name, small and without accents."""
+    """Return the letters and digits of a name in lower case without accents."""
     plain = unicodedata.normalize("NFKD", name).casefold()
     return "".join(character for character in plain if character.isalnum())

@@ -144,7 +144,7 @@ class Layout:
     timestampformat: str | None = _key(_text(_WITH_YEAR))
     sheet: str | None = _key(_any_text, frozenset({EXCEL}))
     duplicates: str | None = _key(_one_of("rename", "error"), _TABLES)  # columns of the same name
-    incomplete_rows: str | None = _key(_any_text, _TABLES)  # ``error``; or a column: rows without its value are left out
+    incomplete_rows: str | None = _key(_any_text, _TABLES)  # ``error``, or a column: rows without its value go
     labels: bool | None = _key(_truth, frozenset({STATISTICS}))  # use the labels of SPSS, Stata and SAS as values
 
     def __post_init__(self) -> None:

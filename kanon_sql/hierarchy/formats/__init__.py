@@ -1,7 +1,7 @@
-"""Hierarchy files: lines of levels, or child,parent pairs, whatever they are called; and levels that Python gives.
+"""Hierarchy files: lines of levels or child,parent pairs, with any name; and levels from Python.
 
-``docs/hierarchies.md`` lists what is understood. A file becomes rows of equal length that form a tree; whether they
-cover the values of a column shows when the frequency set is made.
+``docs/hierarchies.md`` lists the formats. A file becomes rows of equal length that form a tree; whether they cover the
+values of a column is checked when the frequency set is made.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NOT_READ = re.compile(
 
 
 def read_hierarchy(path: Path, column: str) -> HierarchyRows:
-    """Return the hierarchy in a file; an error names the line.
+    """Read the hierarchy in a file; errors name the line.
 
-    A first line that begins with the name of the column is a header.
+    A first line that starts with the name of the column is a header.
     """
     text = _text_of(path)
     if _NOT_READ.match(text):
@@ -47,7 +47,7 @@ def read_hierarchy(path: Path, column: str) -> HierarchyRows:
 
 
 def read_lines(lines: Sequence[Line], name: str) -> HierarchyRows:
-    """Return the hierarchy of lines that are no file; errors call them by a name."""
+    """Return the hierarchy of lines that are not from a file; errors refer to ``name``."""
     with _named(name):
         return rows_of_lines(lines, "levels")
 
@@ -85,7 +85,7 @@ def _text_of(path: Path) -> str:
 
 
 def lines_of(levels: Any) -> tuple[Line, ...]:  # noqa: ANN401 - a mapping, or a data frame
-    """Return the lines that a file of these levels would have: a value, and its labels up to the root.
+    """Return levels as lines of a file: a value, and its labels up to the root.
 
     >>> lines_of({"f": "person", 25: ["20s", "*"]})
     (Line(at='entry 1', value='f', labels=('person',)), Line(at='entry 2', value='25', labels=('20s', '*')))
@@ -120,7 +120,7 @@ def _rows_of_frame(frame: Any) -> Iterable[Any]:  # noqa: ANN401 - of a library 
 
 
 def _text(cell: Any) -> str | None:  # noqa: ANN401 - any cell
-    """Return a value as a file has it; None for a missing one, and NaN."""
+    """Return a value as a file would contain it; None for a missing value and NaN."""
     if cell is None or cell != cell:  # noqa: PLR0124 - NaN
         return None
     return str(cell).lower() if isinstance(cell, bool) else str(cell)

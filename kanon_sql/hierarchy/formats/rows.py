@@ -1,4 +1,4 @@
-"""Rows of equal length, leaf first, that form a tree: checked here, with the place in the file that is wrong."""
+"""Rows of equal length, leaf first, that form a tree; errors name the place in the file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 class BrokenError(Exception):
-    """A file is not what its format requires.
+    """A file violates its format.
 
-    ``place`` is such as ``line 3``, None for the whole file; ``reason`` the defect and its fix, without a cell value.
+    ``place`` is, for example, ``line 3``, or None for the whole file; ``reason`` is the defect and its fix, without a
+    cell value.
     """
 
     def __init__(self, place: str | None, reason: str) -> None:
@@ -33,12 +34,12 @@ Path = tuple[str, ...]
 class HierarchyRows:
     """The rows of a hierarchy file, leaf first, all of the same length."""
 
-    values: list[str | None]  # the leaves; None is the row that the file gives to NULL
-    paths: list[Path]  # the different paths, in the order of the rows; there are far fewer than values in a long file
+    values: list[str | None]  # the leaves; None is the file's row for NULL
+    paths: list[Path]  # the distinct paths, in row order; in a long file, far fewer than values
     path_of: list[int]  # for each row, the number of its path
-    header: bool = False  # whether the first line was taken as a header
+    header: bool = False  # whether the first line was read as a header
     format: str = ""
-    notes: tuple[str, ...] = ()  # changes to the rows that a person should know
+    notes: tuple[str, ...] = ()  # changes to the rows that users should know of
 
     @property
     def height(self) -> int:
@@ -60,7 +61,7 @@ class HierarchyRows:
 
 
 class Line(NamedTuple):
-    """A row of a file: its line or other place, the value (or None), the labels after it."""
+    """A row of a file: its line or other place, the value (or None), and its labels."""
 
     at: int | str
     value: str | None
@@ -79,15 +80,15 @@ def line_place(number: int) -> str:
 
 
 def rows_of(lines: Sequence[Line], name: str, *, header: bool = False) -> HierarchyRows:
-    """Return rows of equal length: a gap keeps the label below it, a short row gets its last label again.
+    """Return rows of equal length: a gap repeats the label below it, a short row repeats its last label.
 
-    ``name`` is what the format is called.
+    ``name`` is the name of the format.
     """
-    # 1. Rows of equal length; of equal rows, the first counts.
+    # 1. Rows of equal length; of duplicate rows, the first counts.
     height = max(map(len, map(_LABELS, lines)))
     numbers: dict[Path, int] = {}
     path_of: list[int] = []
-    first: list[Line] = []  # for each path, the line that has it first
+    first: list[Line] = []  # for each path, its first line
     for line in lines:
         number = numbers.setdefault(_padded(line, height), len(numbers))
         if number == len(first):
@@ -136,7 +137,7 @@ def _padded(line: Line, height: int) -> Path:
 
 
 def _require_one_row_each(values: Sequence[str | None], lines: Sequence[Line]) -> None:
-    """Raise at the first row of a value that has one already."""
+    """Raise at the first row of a value that already has one."""
     again = len(values) - len(set(values))
     if not again:
         return
@@ -150,7 +151,7 @@ def _require_one_row_each(values: Sequence[str | None], lines: Sequence[Line]) -
 
 
 def _require_tree(paths: Sequence[Path], lines: Sequence[Line]) -> None:
-    """Raise at the first path that keeps the rows from being a tree; ``lines`` are those that have them first."""
+    """Raise at the first path that keeps the rows from being a tree; ``lines`` has the first line of each path."""
     root = paths[0][-1]
     for level in range(1, len(paths[0])):
         parents: dict[str, int] = {}
@@ -172,7 +173,7 @@ def _require_tree(paths: Sequence[Path], lines: Sequence[Line]) -> None:
 
 
 def rows_of_pairs(pairs: Iterable[Line], name: str, *, header: bool = False) -> HierarchyRows:
-    """Return the rows of a tree of child,parent pairs: a row for every child that is no parent."""
+    """Return the rows of a tree of child,parent pairs: a row for every child that is not a parent."""
     parents: dict[str | None, str] = {}
     places: dict[str | None, str] = {}
     for pair in pairs:

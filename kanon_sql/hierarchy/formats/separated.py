@@ -1,6 +1,6 @@
 """Lines of levels (ARX, kaylode, qiyuangong, anjana), leaf first, or child,parent pairs (Samarati).
 
-What is out there differs in separator, header, quoting, line ends and depth.
+Existing files differ in separator, header, quoting, line ends and depth.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LEAF_NAMES = {"value", "leaf", "level_0", "level0", "level 0", "original", "child"}
-_SAMPLE = 1000  # lines that decide about the separator
+_SAMPLE = 1000  # number of lines that determine the separator
 _SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 
 
 def read_separated(text: str, column: str) -> HierarchyRows:
-    """Return the rows of a text; a first line that begins with the name of the column is a header."""
+    """Return the rows of a text; a first line that starts with the name of the column is a header."""
     raw = list(StringIO(text, newline=""))
     separator = max(_SEPARATORS, key=lambda candidate: _regularity(_sample(raw, candidate)))
     lines = _split(raw, separator, whole=True)
@@ -51,7 +51,7 @@ def _name(separator: str, *, header: bool, jagged: bool) -> str:
 
 
 def _sample(raw: list[str], separator: str) -> list[Line]:
-    """Return the first lines; of a longer file without the last record, which may go on beyond them."""
+    """Return the first lines; for a longer file, without the last record, which may be incomplete."""
     try:
         lines = _split(raw[:_SAMPLE], separator, whole=False)
     except BrokenError:
@@ -76,11 +76,11 @@ def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
                 if after not in known:
                     known[after] = tuple(map(str.strip, rest))
                 labels = known[after]
-            # An empty field without quotes is no value; an empty text is written "".
+            # An empty field without quotes is a missing value; an empty text is written "".
             lines.append(Line(begun, value if value or written.lstrip(" ").startswith('"') else None, labels))
     except csv.Error as error:
         raise BrokenError(line_place(first), f"this cannot be read as CSV ({error})") from None
-    # A record that ends inside quotes goes on: nothing but the end of the file can have ended it.
+    # A record that ends inside quotes continues: only the end of the file can have ended it.
     next_line = f"{separator}\n"
     if whole and written.count('"') % 2 and len(list(csv.reader([written, next_line], delimiter=separator))) == 1:
         raise BrokenError(line_place(begun), "a quote is opened here and not closed")
@@ -88,7 +88,7 @@ def _split(raw: list[str], separator: str, *, whole: bool) -> list[Line]:
 
 
 def _label(label: str, written: str) -> str:
-    """Return a label without the spaces around it, unless it was written with them in quotes."""
+    """Return a label without the spaces around it, unless they are inside quotes."""
     bare = label.strip()
     if bare == label or '"{}"'.format(label.replace('"', '""')) in written:
         return label
@@ -96,7 +96,7 @@ def _label(label: str, written: str) -> str:
 
 
 def _regularity(lines: list[Line]) -> tuple[float, float]:
-    """Return how well a separator fits: the share of lines that it splits, then how alike the lines are."""
+    """Return the fit of a separator: the share of lines that it splits, then how similar the lines are."""
     if not lines:
         return (0.0, 0.0)
     sizes = [1 + len(line.labels) for line in lines]
@@ -110,11 +110,11 @@ def _is_header(lines: list[Line], column: str) -> bool:
     if not rest:
         return False
     roots = {line.labels[-1] if line.labels else line.value or "" for line in rest}
-    if first[-1] in roots:  # it ends as other lines do: a value may well be called like its column
+    if first[-1] in roots:  # it ends like other lines: a value may have the name of its column
         return False
     if first[0].strip().casefold() in _LEAF_NAMES | {column.casefold()}:
         return True
-    # All other lines end in the same root, and nothing of the first line comes again in its place.
+    # All other lines end in the same root, and nothing of the first line recurs in its position.
     if len(rest) == 1 or len(roots) > 1 or any(len(line.labels) != len(lines[0].labels) for line in rest):
         return False
     columns = zip(*map(_fields, rest), strict=True)
@@ -126,7 +126,7 @@ def _fields(line: Line) -> list[str]:
 
 
 def _are_pairs(lines: Sequence[Line]) -> bool:
-    """Return True if lines are child,parent pairs: two fields, and some parent is itself a child."""
+    """Return True if lines are child,parent pairs: two fields, and some parent is also a child."""
     if any(len(line.labels) != 1 for line in lines):
         return False
     children = {line.value for line in lines if line.value != line.labels[0]}

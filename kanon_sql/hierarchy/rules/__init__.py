@@ -1,8 +1,8 @@
-"""Rules that build hierarchies: one class each, which reads, writes, checks and applies a rule.
+"""Rules that build hierarchies: one class each, which parses, writes, checks and applies a rule.
 
-Each rule yields levels that nest, so that a label has one parent: widths divide each other, rounding goes on from the
+The levels of each rule nest, so that a label has one parent: widths divide each other, rounding continues from the
 level before, a shorter prefix is a prefix of a longer one. A value without a label of its own (NULL, NaN, infinity)
-goes to the root.
+maps to the root.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Column, Engine
 
 LabelForm = Literal["dashes", "brackets"]
-"""How a range of whole numbers is written: ``20-24`` or ``[20, 25)``."""
+"""Format of ranges of whole numbers: ``20-24`` or ``[20, 25)``."""
 MOST_DIGITS = 18
-"""Before the point and after it: what DECIMAL(38) holds, and sums of two of them."""
+"""Before the point and after it: DECIMAL(38) holds such numbers and sums of two of them."""
 
 
 @dataclass(frozen=True)
 class ColumnExtremes:
-    """Extremes and other facts of a column, as far as they were requested."""
+    """The requested extremes and other facts of a column."""
 
     minimum: Decimal | None = None  # of numbers
     maximum: Decimal | None = None
     whole: bool = False  # whether all numbers are whole, whatever their type
     shortest: int = 0  # characters of a value as text
     longest: int = 0
-    most_bytes: int = 0  # of the longest: as many as characters if all are ASCII
+    most_bytes: int = 0  # of the longest value: equal to its characters if all are ASCII
 
 
 class BuiltRule:
@@ -49,24 +49,24 @@ class BuiltRule:
     families: ClassVar[frozenset[str]] = frozenset()
     """Families of the column types that it is for; empty: any."""
     needs: ClassVar[Literal["extremes", "longest"] | None] = None
-    """What it must know of a column."""
+    """The facts that it needs about a column."""
     lengths: tuple[int, ...] = ()
-    """How many characters its labels have: if any, the longest value need not be known."""
+    """Numbers of characters of its labels; if given, the longest value need not be known."""
 
     @property
     def height(self) -> int | None:
-        """Levels above the values; None if the values decide."""
+        """Levels above the values; None if they depend on the values."""
         return 1
 
     def bind(
         self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
     ) -> tuple[BuiltRule, str, tuple[str, ...]]:
-        """Return the rule with the bounds that it leaves to the data, the name of the hierarchy, and notes."""
+        """Return the rule with bounds from the data filled in, the name of the hierarchy, and notes."""
         del engine, source, column, facts
         return self, str(self), ()
 
     def settled(self, column: Column, facts: ColumnExtremes) -> BuiltRule | None:
-        """Return the rule that gives a value the same labels whatever other values there are; None if no rule does."""
+        """Return the rule that gives a value the same labels whatever the other values are; None if there is none."""
         del column, facts
         return self
 
@@ -93,8 +93,8 @@ class BuiltRule:
     ) -> exp.Query:
         """Return the query of values with their labels and the root above them.
 
-        ``exact`` is the exact number of a value, and the same corrected where it may have been rounded over a bound;
-        ``bounds`` are the bounds of intervals around it.
+        ``exact`` is the exact number of a value, and a second one that undoes rounding over a bound; ``bounds`` are the
+        bounds of intervals around it.
         """
         number, floored = exact or (None, None)
         needed = {"numbers": number, "floored": floored, "lower_bounds": bounds, "intervals": bounds}
@@ -110,7 +110,7 @@ class BuiltRule:
         )
 
     def require_fit(self, column: Column) -> None:
-        """Raise if a rule is for columns of another type: every value would go to the root, or the query would fail."""
+        """Raise if a rule is for another type of column: every value would map to the root, or the query fail."""
         if self.families and column.family not in self.families:
             wanted = {NUMBERS: "numbers", DATES: "dates"}.get(self.families, "texts")
             raise HierarchyError(
@@ -132,7 +132,7 @@ def _instead(column: Column, wanted: str) -> str:
 
 @dataclass(frozen=True)
 class ListedRule:
-    """A hierarchy file, which lists values instead of computing the labels of any."""
+    """A hierarchy file, which lists values instead of computing their labels."""
 
     path: Path
 
@@ -171,7 +171,7 @@ class FlatRule(BuiltRule):
 def column_facts(
     engine: Engine, source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]
 ) -> dict[str, ColumnExtremes]:
-    """Return by name what the rules of columns need to know (None: what choosing a rule needs), in one statement."""
+    """Return by name the facts that rules of columns need (None: to choose a rule), in one statement."""
     needed = [(column.name, fact) for column, rule in columns for fact in _needed_facts(column, rule)]
     answers: tuple[Any, ...] = ()
     if (query := facts_query(source, columns)) is not None:
@@ -184,13 +184,13 @@ def column_facts(
 
 
 def facts_query(source: exp.Table, columns: Sequence[tuple[Column, BuiltRule | None]]) -> exp.Select | None:
-    """Return the query behind ``column_facts``; None if nothing must be known."""
+    """Return the query behind ``column_facts``; None if no facts are needed."""
     needed = [expression for column, rule in columns for expression in _needed_facts(column, rule).values()]
     return exp.select(*needed).from_(sql.aliased(source, "source")) if needed else None
 
 
 def _needed_facts(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]:
-    """Return the aggregates that a rule needs, by the fact that each tells: to write values as text takes long."""
+    """Return only the aggregates that a rule needs, by fact: converting values to text is slow."""
     value = sql.column(column.name, "source")
     text = sql.cast(value, "VARCHAR")
     length = exp.Length(this=text)
@@ -215,7 +215,7 @@ def _needed_facts(column: Column, rule: BuiltRule | None) -> dict[str, exp.Expr]
 
 
 class RuleError(Exception):
-    """A rule is written wrong; ``parse_rule`` says where."""
+    """A rule has a syntax error; ``parse_rule`` adds the place."""
 
 
 def require(condition: bool, otherwise: str) -> None:
@@ -224,7 +224,7 @@ def require(condition: bool, otherwise: str) -> None:
 
 
 def rises(numbers: Sequence[int], *, above: int) -> bool:
-    """Return True if each number is greater than the one before, and the first greater than a bound."""
+    """Return True if the numbers increase and the first is above a bound."""
     return all(low < high for low, high in zip([above, *numbers], numbers, strict=False))
 
 
@@ -242,7 +242,7 @@ def joined(numbers: Sequence[object]) -> str:
 
 
 def read_settings(kind: str, parts: list[str], readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
-    """Return the settings ``name=value`` that stand in the parts of a rule."""
+    """Return the settings ``name=value`` in the parts of a rule."""
     *names, last = [f"{name}=" for name in readers]
     settings: dict[str, Any] = {}
     for part in parts:
@@ -254,12 +254,12 @@ def read_settings(kind: str, parts: list[str], readers: Mapping[str, Callable[[s
 
 
 def suffix_of(**settings: object) -> str:
-    """Return the settings that are not None as they are written behind a rule."""
+    """Return the settings that are not None as the suffix of a rule."""
     return "".join(f":{name}={value}" for name, value in settings.items() if value is not None)
 
 
 def decimal_text(number: Decimal) -> str:
-    """Return a number as a person writes it: all of its digits, and no more."""
+    """Return a number in plain notation with exactly its digits."""
     text = format(number, "f")
     if "." in text:
         text = text.rstrip("0").rstrip(".")
@@ -272,7 +272,7 @@ def label_form(text: str) -> LabelForm:
 
 
 def is_dashed(form: LabelForm | None, column: Column, *, can_be: bool) -> bool:
-    """Return True if ranges are written with dashes: as a rule says, else if all bounds are whole and none negative."""
+    """Return True if ranges are written with dashes: the default for whole bounds that are not negative."""
     if form == "dashes" and not can_be:
         raise HierarchyError(
             f"The labels of column {column.name!r} cannot be written with dashes (labels=dashes): it has negative "

@@ -4,8 +4,8 @@ steps:     level 1    0   1   2-4   5-9   10-19   20-49   50-99   100-199 ...
            level 2    0   1-9             10-99                   100-999 ...
            level 3    0   1-99                                    100-9999 ...
 
-quantiles: a bound is the roundest number between the values that may stand on its two sides. Its group may be an eighth
-of a group larger or smaller than it would be, so that the bound need not be a value of the table. Equal values stay
+quantiles: a bound is the roundest number between the values allowed on its two sides. Its group may be up to an eighth
+of a group larger or smaller than the target, so that the bound need not be a value of the table. Equal values stay
 together.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cut:
-    """Numbers up to a bound (included or not), from where the cut before it ends, and their label."""
+    """Numbers up to a bound (included or not) from the end of the cut before, and their label."""
 
     bound: Decimal
     with_bound: bool
@@ -67,9 +67,9 @@ def between(low: Decimal, high: Decimal, *, dashed: bool) -> str:
 
 @dataclass(frozen=True)
 class BoundsRule(BuiltRule):
-    """Numbers cut at the same bounds whatever their values: a rule of quantiles with the bounds that the data have.
+    """Numbers cut at fixed bounds: a quantile rule with the bounds of the data.
 
-    ``levels`` has the bounds of each level, from low to high; those of a level are among those of the level below.
+    ``levels`` has the bounds of each level, from low to high; they are a subset of those of the level below.
     """
 
     origin: str
@@ -82,7 +82,7 @@ class BoundsRule(BuiltRule):
         del column, facts
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
-        """Return the labels of a value; below and above all bounds they name one only."""
+        """Return the labels of a value; below and above all bounds they name only one bound."""
         del facts
         return [_label_of_cuts(column, *_cuts_at(column, bounds)) for bounds in self.levels]
 
@@ -101,11 +101,11 @@ _POWERS = (1, 1, 2)  # powers of ten from one to the next, for each level
 
 @dataclass(frozen=True)
 class StepRule(BuiltRule):
-    """Steps of 1, 2 and 5; then powers of ten; then of a hundred. Negative numbers have the same, mirrored."""
+    """Steps of 1, 2 and 5; then powers of ten; then of a hundred. Negative numbers mirror them."""
 
-    # the first bound above 0, a power of ten; what lies between 0 and it has one label, and 0 its own
+    # the first bound above 0, a power of ten; numbers between 0 and it share a label, and 0 has its own
     start: Decimal = Decimal(1)
-    form: LabelForm | None = None  # how steps are written; None if the values decide
+    form: LabelForm | None = None  # the format of steps; None if it depends on the values
     families: ClassVar = NUMBERS
     needs: ClassVar = "extremes"
 
@@ -140,7 +140,7 @@ class StepRule(BuiltRule):
         return column.family == "integer" and self.start >= 1
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
-        """Return the labels of a value, as far as the numbers of the column reach."""
+        """Return the labels of a value, within the range of the column."""
         extremes = [facts.minimum or Decimal(0), facts.maximum or Decimal(0)]
         largest = max(map(abs, extremes))
         negative = min(extremes) < 0
@@ -161,7 +161,7 @@ class StepRule(BuiltRule):
 
 
 def _cuts_of_steps(bounds: list[Decimal], *, negative: bool, dashed: bool) -> list[Cut]:
-    """Return the cuts from the lowest number to the highest: those below 0 hold their upper bound, as in a mirror."""
+    """Return the cuts from low to high; those below 0 are mirrored: they include their upper bound."""
     first = bounds[0]
     ranges = list(pairwise(bounds))
     cuts: list[Cut] = []
@@ -212,7 +212,7 @@ class QuantileRule(BuiltRule):
     def bind(
         self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
     ) -> tuple[BoundsRule, str, tuple[str, ...]]:
-        """Return the rule with the bounds that the data ask for; fewer if there are not so many values."""
+        """Return the rule with bounds from the data; fewer if there are too few values."""
         del facts
         value = sql.column(column.name, "source")
         number = exact_number(sql.cast(value, "VARCHAR") if column.type == "FLOAT" else value, column)
@@ -245,8 +245,8 @@ class QuantileRule(BuiltRule):
 def roundest(low: Decimal, high: Decimal, wanted: Decimal) -> Decimal:
     """Return the roundest number above ``low`` and up to ``high``.
 
-    It is a multiple of the largest 1, 2 or 5 times a power of ten; of several, the one that is nearest to ``wanted``,
-    which counts as ``high`` where it is above it.
+    It is a multiple of the largest 1, 2 or 5 times a power of ten. If there are several, it is the nearest to
+    ``wanted``, which counts as ``high`` if it is above it.
     """
     highest = max(high, wanted)
     places = max(0, *(-int(number.as_tuple().exponent) for number in (low, highest, wanted)))

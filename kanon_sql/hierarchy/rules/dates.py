@@ -22,7 +22,7 @@ _USUAL_UNITS: tuple[DateUnit, ...] = ("month", "quarter", "year", "decade")
 
 @dataclass(frozen=True)
 class DateRule(BuiltRule):
-    units: tuple[DateUnit, ...] = ()  # empty: month to decade, of timestamps the day first
+    units: tuple[DateUnit, ...] = ()  # empty: month to decade, and for timestamps also day
     families: ClassVar = DATES
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class DateRule(BuiltRule):
     def bind(
         self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
     ) -> tuple[DateRule, str, tuple[str, ...]]:
-        """Return the rule with the units of the type of the column: of a DATE, each value is a day already."""
+        """Return the rule with the units of the column's type: each value of a DATE is already a day."""
         del engine, source, facts
         day: tuple[DateUnit, ...] = ("day",) if column.family == "timestamp" else ()
         bound = self if self.units else DateRule((*day, *_USUAL_UNITS))

@@ -1,6 +1,7 @@
-"""Rules that put numbers together: intervals of equal width, and powers of ten.
+"""Rules that group numbers: intervals of equal width, and powers of ten.
 
-No floating point decides about a bound: a number is made exact first, and one that was rounded over a bound goes back.
+Floating point never decides on which side of a bound a number is: it is made exact first, and rounding over a bound is
+undone.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ class IntervalRule(BuiltRule):
 
     widths: tuple[Decimal, ...]  # of the intervals of each level; each a multiple of the one before
     bottom: Decimal | None = None  # values below it share one label at all levels but the root
-    top: Decimal | None = None  # values from it on share one label at all levels but the root
-    origin: Decimal = Decimal(0)  # a bound that intervals of all widths have in common
-    form: LabelForm | None = None  # how intervals are written; None if the values decide
+    top: Decimal | None = None  # values from it up share one label at all levels but the root
+    origin: Decimal = Decimal(0)  # a bound shared by intervals of all widths
+    form: LabelForm | None = None  # the format of intervals; None if it depends on the values
     families: ClassVar = NUMBERS
     needs: ClassVar = "extremes"
 
@@ -87,7 +88,7 @@ class IntervalRule(BuiltRule):
         return len(self.widths) + 1
 
     def settled(self, column: Column, facts: ColumnExtremes) -> IntervalRule:
-        """Return the rule with the form of its labels: brackets if a bound of whole numbers is negative."""
+        """Return the rule with its label format: brackets if a bound of whole numbers is negative."""
         if self.form is not None or not self._is_whole(column):
             return self
         return replace(self, form="dashes" if self._lowest_bound(facts) >= 0 else "brackets")
@@ -120,17 +121,17 @@ class IntervalRule(BuiltRule):
         return column.family == "integer" and not self._scale
 
     def _lowest_bound(self, facts: ColumnExtremes) -> int:
-        """Return the lowest bound that any label of whole numbers can show."""
+        """Return the lowest bound in any label of whole numbers."""
         if facts.minimum is None:
             return 0
-        minimum = int(facts.minimum)  # in whole numbers of Python, of any size; a Decimal has 28 digits
+        minimum = int(facts.minimum)  # Python integers have any size; a Decimal has 28 digits
         lowest = minimum - (minimum - int(self.origin)) % int(self.widths[-1])
         return lowest if self.bottom is None else max(lowest, int(self.bottom))
 
     def _lower_bound(self, width: Decimal) -> exp.Expr:
-        """Return the lower bound of a number's interval: the number less what it is past the bound.
+        """Return the lower bound of a number's interval: the number less its remainder.
 
-        % takes the sign of its left side in every dialect: the width is added once, then the remainder taken again.
+        % takes the sign of its left side in every dialect: so the width is added once, and the remainder taken again.
         """
         number = sql.column("number")
         origin = exp.Paren(this=exp.Sub(this=number, expression=number_literal(self.origin)))
@@ -159,7 +160,7 @@ class IntervalRule(BuiltRule):
         return case.else_(_of_number("dashes", low=number_text(lower, 0), high=number_text(last, 0)))
 
     def _digits(self, facts: ColumnExtremes, places: int) -> int:
-        """Return the digits that decimals need: 18 fit into a machine word, which is much faster than 38."""
+        """Return the digits that decimals need: 18 fit in a machine word, which is much faster than 38."""
         minimum, maximum = facts.minimum or Decimal(0), facts.maximum or Decimal(0)
         largest = max(abs(number) for number in (self.widths[-1], self.origin, minimum, maximum))
         in_a_word = 18
@@ -180,7 +181,7 @@ def _decimal(text: str) -> Decimal:
 
 @dataclass(frozen=True)
 class RoundRule(BuiltRule):
-    """Numbers rounded to powers of ten, each level from the one before (so that the levels nest); or cut to them."""
+    """Numbers rounded or truncated to powers of ten, each level from the one before (so that the levels nest)."""
 
     digits: tuple[int, ...]
     kind: Literal["round", "truncate"] = "round"
@@ -231,9 +232,9 @@ def _of_number(name: str, **columns: exp.Expr) -> exp.Expr:
 
 
 def _exact(column: Column, scale: int, digits: int, *, towards_zero: bool = False) -> tuple[exp.Expr, exp.Expr | None]:
-    """Return a value as an exact number, and of floating point this number without what it was rounded up by.
+    """Return a value as an exact number, and for floating point a second one that undoes rounding up.
 
-    It may have been rounded over a bound. With ``towards_zero``, below zero it goes back if it was rounded down.
+    Rounding may have crossed a bound. With ``towards_zero``, the second number undoes rounding down below zero.
     """
     number = exact_number(value_as_written(column), column, scale, digits)
     if column.family != "float":

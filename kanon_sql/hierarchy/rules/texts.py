@@ -1,4 +1,4 @@
-"""Rules that cut texts: masks, codes from the right, prefixes, and files that are looked up by a prefix.
+"""Rules that shorten texts: masks, codes from the right, prefixes, and files that are looked up by a prefix.
 
     mask        12345     ->  1234*  ->  123**  ->  12***  ->  1****  ->  *
     cut         SW1A 1AA  ->  SW1A1  ->  SW1A  ->  SW  ->  *
@@ -7,7 +7,7 @@
 
 A prefix file has a row per prefix, not per value: codes have many more values than groups. Values and prefixes are
 compared in capitals, without dots, hyphens and spaces, so that ``e11.9`` and ``E119`` are one category. A value whose
-prefix the file lacks gets no row, and is counted as missing as any other. NULL goes to the root.
+prefix is not in the file gets no row, and counts as missing. NULL maps to the root.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def _are_numbers(words: list[str]) -> bool:
 class MaskRule(BuiltRule):
     """Characters replaced by ``*``, from one side."""
 
-    side: Literal["right", "left"] = "right"  # where masking begins
-    counts: tuple[int, ...] = ()  # how many characters are masked at each level; empty: one more at each level
-    # characters of all labels, and of the longest value at most; None if the longest value decides
+    side: Literal["right", "left"] = "right"  # the side where masking starts
+    counts: tuple[int, ...] = ()  # number of masked characters at each level; empty: one more at each level
+    # length of all labels, and the limit for values; None for the length of the longest value
     length: int | None = None
     needs: ClassVar = "longest"
 
@@ -99,7 +99,7 @@ class MaskRule(BuiltRule):
         return self if self.length is not None else replace(self, length=max(1, facts.longest))
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
-        """Return the first (last) characters, filled up with ``*`` to the common length."""
+        """Return the first (last) characters, padded with ``*`` to the common length."""
         length = facts.longest if self.length is None else self.length
         if facts.longest > length:
             raise HierarchyError(
@@ -116,8 +116,8 @@ class MaskRule(BuiltRule):
 class CutRule(BuiltRule):
     """Codes of different lengths without their last characters, in capitals and without dots, hyphens and spaces."""
 
-    counts: tuple[int, ...]  # how many characters are left out at each level
-    letters: bool = False  # whether at the last level below the root only the letters stay that the code begins with
+    counts: tuple[int, ...]  # number of characters dropped at each level
+    letters: bool = False  # whether the last level below the root keeps only the leading letters of the code
 
     def __post_init__(self) -> None:
         rising = bool(self.counts) and rises(self.counts, above=0)
@@ -139,7 +139,7 @@ class CutRule(BuiltRule):
         return len(self.counts) + self.letters + 1
 
     def labels(self, column: Column, facts: ColumnExtremes) -> list[exp.Expr]:
-        """Return the rest of a code at each level; of an empty rest, the root."""
+        """Return the rest of a code at each level; the root if nothing remains."""
         del facts
         code = compared_value(sql.column(VALUE), column.family)
         cut: list[exp.Expr] = []
@@ -152,15 +152,15 @@ class CutRule(BuiltRule):
         return [sql.selected("hierarchy/texts", "cut", columns={"text": label}) for label in cut]
 
 
-_LONGEST = 64  # characters whose prefixes are counted
+_LONGEST = 64  # longest prefix, in characters, that is counted
 _FEWER = 4  # a level has at most this part of the labels of the one below it
 
 
 @dataclass(frozen=True)
 class PrefixesRule(BuiltRule):
-    """Texts that begin alike."""
+    """Texts grouped by their first characters."""
 
-    lengths: tuple[int, ...] = ()  # characters of the prefix at each level, falling; empty: as the data ask for
+    lengths: tuple[int, ...] = ()  # prefix length at each level, decreasing; empty: chosen from the data
     families: ClassVar = frozenset({"text"})
     needs: ClassVar = "longest"
 
@@ -185,10 +185,10 @@ class PrefixesRule(BuiltRule):
     def bind(
         self, engine: Engine, source: exp.Table, column: Column, facts: ColumnExtremes
     ) -> tuple[PrefixesRule, str, tuple[str, ...]]:
-        """Return the rule with the lengths that the data ask for; with none if no prefix tells texts apart.
+        """Return the rule with lengths from the data; without lengths if no prefix distinguishes texts.
 
         From the longest prefix down, a length becomes a level if it has at most a quarter of the labels of the level
-        below it; if none has, the first character is the one level.
+        below it. If none has, the first character is the only level.
         """
         if self.lengths:
             return self, str(self), ()
@@ -226,9 +226,9 @@ class PrefixRule(ListedRule):
     Values are compared in capitals, without dots, hyphens and spaces.
     """
 
-    lengths: tuple[int, ...]  # of the prefixes that stand below the file's levels, longest first; the last is looked up
-    hide: bool = False  # whether the prefixes are no levels
-    values: str | None = None  # a regular expression for values, as they are compared; None: anything
+    lengths: tuple[int, ...]  # of the prefixes below the file's levels, longest first; the last is looked up
+    hide: bool = False  # whether the prefixes are not levels
+    values: str | None = None  # a regular expression for values in comparable form; None: anything
 
     def __post_init__(self) -> None:
         falls = bool(self.lengths) and rises(self.lengths[::-1], above=0)
@@ -239,7 +239,7 @@ class PrefixRule(ListedRule):
     def parse(cls, parts: list[str], directory: Path) -> PrefixRule:
         lengths, *rest = parts or [""]
         hide = rest[:1] == ["hide"] and len(rest) > 1
-        file = ":".join(rest[1:] if hide else rest)  # a path may have a colon
+        file = ":".join(rest[1:] if hide else rest)  # a path may contain a colon
         is_written = bool(file) and _are_numbers(comma_separated(lengths))
         require(is_written, "prefix needs a number of characters and a file, as in prefix:3:codes.csv")
         return cls(directory / file, whole_numbers([lengths]), hide)
@@ -266,7 +266,7 @@ def require_prefixes(rule: PrefixRule, rows: HierarchyRows, column: Column) -> N
 
 
 def prefix_columns(rows: HierarchyRows) -> dict[str, list[str | int | None]]:
-    """Return the prefixes of a file as they are compared, and their labels, by the names of columns."""
+    """Return the prefixes of a file in comparable form, and their labels, by column name."""
     lines = [(compared(value), *labels) for value, *labels in rows.rows if value is not None]
     names = ["prefix", *(level_name(level) for level in range(1, len(rows.levels) + 1))]
     return {name: [line[place] for line in lines] for place, name in enumerate(names)}

@@ -1,13 +1,13 @@
 """What the name of a column suggests: its kind (birth date, postcode, diagnosis), and the role of that kind.
 
-1. The kinds of columns in ``words/kinds.json``, with the role that a column of each kind usually has.
-2. The words of ``words/*.json``, one file per language, and the words that a name is made of: it is split at
-   snake_case, camelCase, accents and digits; words without spaces between them are taken apart. JSON, because every
-   release asks for them, and Python reads TOML twenty times as slowly.
-3. Matching. The word that says what a thing *is* decides: an e-mail count is a count, a date of diagnosis is a date. In
-   English, German and Chinese that is the last word, in Romance languages the first one. A person's word ("patient")
-   says whose a column is, and a carrier ("name", "code") takes its meaning from the word beside it: the name of a
-   patient is a person's name, the name of a drug is a drug.
+1. The kinds of columns in ``words/kinds.json``, with the usual role of each kind.
+2. The words of ``words/*.json``, one file per language, and the words of a name: it is split at snake_case, camelCase,
+   accents and digits; words without spaces between them are taken apart. The files are JSON because every release reads
+   them, and Python reads TOML twenty times as slowly.
+3. Matching. The head word decides: an e-mail count is a count, a date of diagnosis is a date. In English, German and
+   Chinese that is the last word, in Romance languages the first one. A word for people ("patient") tells only who a
+   column is about. A carrier ("name", "code") takes its meaning from the word beside it: the name of a patient is a
+   person's name, the name of a drug is a drug.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KINDS: dict[str, tuple[Role, str]] = {
     for role, kinds in _read("kinds").items()
     for kind, text in kinds.items()
 }
-"""Of each kind of column the role that it usually has, and what it is in words."""
+"""The usual role of each kind of column, and its description."""
 
 
 def role_of_kind(kind: str) -> Role:
@@ -58,7 +58,7 @@ def text_of_kind(kind: str) -> str:
 
 # 2. Words
 
-_LONGEST_NAME = 200  # characters that are looked at
+_LONGEST_NAME = 200  # characters that are read
 _MOST_WORDS = 24
 _LETTERS = str.maketrans(
     {"ß": "ss", "œ": "oe", "Œ": "Oe", "æ": "ae", "Æ": "Ae", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
@@ -69,23 +69,23 @@ _ONE_WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]+")
 _NUMERO = re.compile(r"\b([nN])\s?°")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b", re.IGNORECASE)  # patient's id
 _LINKS = ("", "s", "es", "n", "en", "e")  # letters between the parts of a German compound
-_SHORTEST_TAIL = 5  # letters of a known word at the end of a compound whose beginning is not known
+_SHORTEST_TAIL = 5  # letters of a known word at the end of a compound with an unknown beginning
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words and numbers of a name in small letters, without accents."""
+    """Return the words and numbers of a name in lower case, without accents."""
     plain = text[:_LONGEST_NAME]
     if not plain.isascii():
         plain = _NUMERO.sub(r"\1o ", plain)
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", plain).translate(_LETTERS))
         plain = "".join(filterfalse(unicodedata.combining, plain))
-    if plain.isascii() and plain.islower() and plain.replace(" ", "").isalpha():  # as most names and phrases are
+    if plain.isascii() and plain.islower() and plain.replace(" ", "").isalpha():  # true of most names and phrases
         return tuple(plain.split()[:_MOST_WORDS])
     return tuple(word.casefold() for word in _WORD.findall(_POSSESSIVE.sub("", plain))[:_MOST_WORDS])
 
 
 def spellings(phrase: str) -> set[tuple[str, ...]]:
-    """Return the words of a phrase as they are written without accents: ``ö`` is ``o``, and ``oe`` too."""
+    """Return the spellings of a phrase without accents: ``ö`` is ``o`` and also ``oe``."""
     found = {words_of(phrase)}
     if phrase.isascii():
         return found
@@ -99,7 +99,7 @@ def _is_chinese(word: str) -> bool:
 
 
 def _parts_of_chinese(word: str, known: Collection[str]) -> tuple[str, ...]:
-    """Return a run of Chinese characters in words: the longest known ones, others character by character."""
+    """Split a run of Chinese characters into words: the longest known ones, others character by character."""
     longest = 8
     parts: list[str] = []
     while word:
@@ -112,7 +112,7 @@ def _parts_of_chinese(word: str, known: Collection[str]) -> tuple[str, ...]:
 def _parts_of_compound(word: str, known: Collection[str]) -> tuple[str, ...]:
     """Return the parts of a German or Dutch compound; the word alone if its parts are unknown.
 
-    A compound whose last part alone is known is two parts, because the last part says what it is.
+    A compound with only a known last part becomes two parts, because the last part is the head.
     """
     shortest = 3
     best: dict[int, tuple[str, ...]] = {0: ()}
@@ -128,7 +128,7 @@ def _parts_of_compound(word: str, known: Collection[str]) -> tuple[str, ...]:
 
 
 def _without_link(piece: str, known: Collection[str], *, is_last: bool) -> str | None:
-    """Return the known word that a piece of a compound is, without the letters that link it to the next one."""
+    """Return the known word in a piece of a compound, without its linking letters."""
     for link in _LINKS[:1] if is_last else _LINKS:
         stem = piece.removesuffix(link)
         if piece.endswith(link) and stem in known:
@@ -141,7 +141,7 @@ def _parts_around(
 ) -> tuple[str, ...]:
     """Split a person and an attribute, or a thing and its name or number, that are written as one word.
 
-    ``patientid`` is ``patient id`` and ``cityname`` is ``city name``; ``usage`` is no age.
+    ``patientid`` is ``patient id`` and ``cityname`` is ``city name``; ``usage`` does not contain an age.
     """
     shortest = 4
     for cut in range(2, len(word) - 1):
@@ -161,10 +161,10 @@ class _Phrase(NamedTuple):
     """A phrase of one language for one kind."""
 
     kind: str  # the kind that it suggests
-    # where it must stand: ``any``, ``whole`` (nothing else but people), ``person`` (the same, with a person),
-    # ``start``, or ``compound`` (after another word of compounds, as in ``Behandlungstag``)
+    # its required place: ``any``, ``whole`` (nothing else but people), ``person`` (the same, with a person), ``start``,
+    # or ``compound`` (after another word of compounds, as in ``Behandlungstag``)
     place: str
-    head_first: bool  # whether the language says first what a thing is, as in ``date de naissance``
+    head_first: bool  # whether the head word comes first in the language, as in ``date de naissance``
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ def _folded(words: Iterable[str]) -> frozenset[str]:
 
 
 def _letters(phrase: str, empty: frozenset[str]) -> set[str]:
-    """Return a phrase without spaces; and without its empty words, where two words or more are left."""
-    if _ONE_WORD.fullmatch(phrase):  # as most are
+    """Return a phrase without spaces, and without its empty words if at least two words remain."""
+    if _ONE_WORD.fullmatch(phrase):  # true of most
         return {phrase}
     found = set()
     for words in spellings(phrase):
@@ -233,15 +233,15 @@ def _letters(phrase: str, empty: frozenset[str]) -> set[str]:
 # 3. Matching
 
 _LONGEST_PHRASE = 6  # words
-_OF = {"of", "at", "in", "on", "for", "since"}  # the English words that come after the word that says what a thing is
-_WEAK_HEADS = {"category", "amount", "count"}  # the type, the cost or the number of something sensitive tell of it
-_DATED = {"birth_date", "admission_date", "event_date", "hire_date"}  # a number of an admission is no date of one
+_OF = {"of", "at", "in", "on", "for", "since"}  # the English words that follow the head word
+_WEAK_HEADS = {"category", "amount", "count"}  # the type, cost or number of something sensitive reveals it
+_DATED = {"birth_date", "admission_date", "event_date", "hire_date"}  # a number of an admission is not its date
 _WHOLE, _HEAD, _STILL_SENSITIVE, _ELSEWHERE = 3, 2, 1, 0
 
 
 @lru_cache(maxsize=4096)
 def kinds_of_name(name: str) -> tuple[str, ...]:
-    """Return the kinds of column that a name suggests, best first; none where it says nothing.
+    """Return the kinds of column that a name suggests, best first; empty if inconclusive.
 
     Names may be English, German, French, Spanish or Chinese, and partly of other languages.
     """
@@ -271,10 +271,10 @@ def _kinds_of(name_words: tuple[str, ...], words: Words) -> tuple[str, ...]:
 
 
 def _is_key_of(kind: str, name_words: tuple[str, ...], words: Words) -> bool:
-    """Return True if a name is that of a key to what a kind is about: a ``drug_id`` is no drug, but stands for one.
+    """Return True if a name is a key to something of a kind: a ``drug_id`` is not a drug, but stands for one.
 
-    The key of a town is as well known as the town; a phrase such as "national id" has the word of the key in it, and is
-    no key to anything.
+    The key of a town is as public as the town. A phrase such as "national id" contains the word for a key, but is not a
+    key to anything.
     """
     if kind not in _DATED and role_of_kind(kind) != "sensitive":
         return False
@@ -285,18 +285,18 @@ def _is_key_of(kind: str, name_words: tuple[str, ...], words: Words) -> bool:
 
 @lru_cache(maxsize=4096)
 def parts_of_name(name: str) -> tuple[str, ...]:
-    """Return the words of a name as ``words_of`` does, with words that are written together taken apart."""
+    """Return the words of a name like ``words_of``, with joined words taken apart."""
     return _words_of_name(name, _all_words())
 
 
 def is_number(words: Sequence[str]) -> bool:
-    """Return True if words say a number or a key, and not of what: ``id``, ``number``, ``key``."""
+    """Return True if words are a number or a key, but not of what: ``id``, ``number``, ``key``."""
     return bool(words) and all(word in _all_words().numbers for word in words)
 
 
 @lru_cache(maxsize=4096)
 def is_of_person(name: str) -> bool:
-    """Return True if a name speaks of a person: patient, customer, employee, student; in one word with others too.
+    """Return True if a name mentions a person (patient, customer, employee, student), even inside a word.
 
     >>> is_of_person("student_id"), is_of_person("Kundennummer"), is_of_person("id")
     (True, True, False)
@@ -310,7 +310,7 @@ def is_of_person(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_person(name: str) -> bool:
-    """Return True if a name says a person and nothing else.
+    """Return True if a name means a person and nothing else.
 
     >>> is_person("PATIENT"), is_person("patient_age"), is_person("id")
     (True, False, False)
@@ -325,7 +325,7 @@ def _all_people(name_words: Sequence[str], words: Words) -> bool:
 
 
 def _words_of_name(name: str, words: Words) -> tuple[str, ...]:
-    """Return the words of a name, with words that are written together taken apart; without numbers at its end."""
+    """Return the words of a name, with joined words taken apart and without numbers at its end."""
     found: list[str] = []
     for word in words_of(name):
         if word in words.entries or word.isdigit():
@@ -342,7 +342,7 @@ def _words_of_name(name: str, words: Words) -> tuple[str, ...]:
 
 
 def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield each kind that words of a name suggest, with how well they do: where they stand, and how long they are."""
+    """Yield each kind that words of a name suggest, with the quality of the match: their position and length."""
     about = {place for place, word in enumerate(tokens) if word in words.people}
     rest = [place for place in range(len(tokens)) if place not in about and tokens[place] not in words.empty]
     letters = "".join(tokens[place] for place in rest if not tokens[place].isdigit())
@@ -359,13 +359,13 @@ def _matches(tokens: Sequence[str], words: Words) -> Iterator[tuple[str, tuple[i
                     found.append((entry, phrase, rank))
     ends = any(rank == _HEAD and not entry.head_first for entry, _, rank in found)
     for entry, phrase, rank in found:
-        # "Admission" is English and French: where an English word ends the name, it is read as English.
+        # "Admission" is English and French: at the end of a name, where an English head is, it is read as English.
         shared = entry.head_first and any(not other.head_first for other in words.entries[phrase])
         yield entry.kind, (_ELSEWHERE if rank == _HEAD and ends and shared else rank, len(phrase))
 
 
 def _rank(entry: _Phrase, tokens: Sequence[str], start: int, end: int, words: Words) -> int | None:
-    """Return how good the place of a phrase in a name is; None if it may not stand there."""
+    """Return the rank of a phrase's place in a name; None if the place is not allowed."""
     if entry.place in {"whole", "person"}:
         return None
     if entry.place == "compound" and (start == 0 or tokens[start - 1] not in words.compounds):
@@ -387,7 +387,7 @@ def _rank(entry: _Phrase, tokens: Sequence[str], start: int, end: int, words: Wo
 
 
 def _with_sensitive_first(ranked: dict[str, tuple[int, int]]) -> tuple[str, ...]:
-    """Return the kinds, best first; the type, the cost or the number of something sensitive are sensitive too."""
+    """Return the kinds, best first; the type, cost or number of something sensitive is also sensitive."""
     best = max(ranked.values(), default=(0, 0))
     heads = {kind for kind, rank in ranked.items() if rank[0] >= _HEAD}
     weak = bool(heads) and heads <= _WEAK_HEADS and best[0] == _HEAD
