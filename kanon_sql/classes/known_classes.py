@@ -86,7 +86,8 @@ def shared_members(classes: Classes, m: int, k: int) -> Numbers:
 def left_of(classes: Classes, m: int, k: int, most: float = np.inf) -> Chosen:
     """Return which classes remain.
 
-    If more than ``most`` rows are removed, the result may still include classes that should be removed. See the plan of this file.
+    If more than ``most`` rows are removed, the result may still include classes that should be removed.
+    See the plan of this file.
     """
     places, own, out = np.arange(len(classes.n)), classes, True
     rows = int(classes.n.sum())

@@ -1,7 +1,7 @@
 """The measures that are a mean over cells: any of them can be minimized.
 
-Each charges a cell at the root or in a suppressed row all, and on the way up only more: what ``search.optimal`` proves
-rests on no more than that. Another measure is another class here, and a name in ``CELL_MEASURES``.
+Each charges the full cost for a cell at the root or in a suppressed row, and on the way up only more. The proofs of
+``search.optimal`` need no more than that. To add a measure, add a class here and a name to ``CELL_MEASURES``.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from kanon_sql.measures.labels import Labels
 
 _UNIT = 10**9
-"""Costs are whole numbers of this fraction, so that a sum does not depend on the order of its terms."""
+"""Costs are integer multiples of this fraction, so a sum does not depend on the order of its terms."""
 _BITS_UNIT = 10**8
 """The same, as a fraction of a bit."""
 
 
 class CellMeasure:
-    """A mean over all cells of what each cell lost: from 0 (nothing) to 1 (everything).
+    """A mean over all cells of the loss of each cell: from 0 (nothing) to 1 (everything).
 
     A cell costs what its label costs. A cell at the root, like every cell of a suppressed row, costs ``full``. On the
-    way up a cell's cost only grows: the bounds of the search rest on that.
+    way up a cell's cost only grows: the bounds of the search rely on that.
 
     Attributes:
-        charges_originals: whether original values have a cost, from which the cost of a cell is counted; else it is 0.
+        charges_originals: whether original values have a cost, which is subtracted from the cost of a cell; else it is
+            0.
     """
 
     name: str
@@ -51,12 +52,12 @@ class CellMeasure:
 
 
 class Loss(CellMeasure):
-    """Loss metric, LM (Iyengar 2002): how many of the other leaves a cell could be.
+    """Loss metric, LM (Iyengar 2002): how many other leaves a cell could be.
 
-    A cell whose label has M of the N leaves of its hierarchy costs (M - 1)/(N - 1); a suppressed cell costs 1; a column
-    with one leaf costs nothing. The loss of a release is the mean over all n*d cells: 0 is the original table.
+    A cell whose label has M of the N leaves of its hierarchy costs (M - 1)/(N - 1); a suppressed cell costs 1; a
+    column with one leaf costs nothing. The loss of a release is the mean over all n*d cells: 0 is the original table.
 
-    The unit of a cost is one leaf, so that sums are whole numbers and two nodes are compared exactly.
+    The unit of a cost is one leaf, so sums are integers and two nodes are compared exactly.
     """
 
     name = "loss"
@@ -72,7 +73,7 @@ class GlobalCertaintyPenalty(CellMeasure):
     """Global certainty penalty, GCP, from NCP (Xu et al. 2006): how wide the cells became.
 
     A cell of a numeric column (dates count as numbers) costs the width of the values under its label over the range
-    of the column in the table; a cell of another column costs nothing with a single leaf and M/N with M of N leaves; a
+    of the column in the table. A cell of another column costs nothing with a single leaf and M/N with M of N leaves. A
     suppressed cell costs 1. The mean over all cells: 0 is the original table.
     """
 
@@ -89,11 +90,11 @@ class GlobalCertaintyPenalty(CellMeasure):
                 return sql.literal(0)
             upper = sql.least([sql.column("upper"), sql.literal(labels.upper)])
             lower = sql.greatest([sql.column("lower"), sql.literal(labels.lower)])
-            # Halves, because the difference of two large numbers may be too large for one.
+            # Halves, because the difference of two large numbers may overflow.
             width = exp.Paren(this=exp.Sub(this=upper / 2, expression=lower / 2))
             wider = exp.Div(this=width, expression=sql.literal(labels.upper / 2 - labels.lower / 2))
-            share = sql.greatest([wider, sql.literal(0)])  # of a label all of whose values are beyond the range
-            # NULL is no number, and neither is NaN: a label of nothing else has no width.
+            share = sql.greatest([wider, sql.literal(0)])  # for a label whose values are all beyond the range
+            # NULL and NaN are not numbers: a label of nothing else has no width.
             without_width = sql.column("lower").is_(exp.null())
             return _if(without_width, sql.literal(0), _whole(share))
         of_leaves = sql.column("leaves") / float(max(1, labels.leaves))
@@ -120,15 +121,15 @@ class Precision(CellMeasure):
 
 
 class NonUniformEntropy(CellMeasure):
-    """Non-uniform entropy (De Waal & Willenborg 1999; Gionis & Tassa 2009): the bits that it takes to guess the values.
+    """Non-uniform entropy (De Waal & Willenborg 1999; Gionis & Tassa 2009): the bits needed to guess the values.
 
     A cell whose value v became the label V costs -log2(n(v)/n(V)), where n counts the rows of the table with the value
     and with any value under the label: how surprising v is to someone who knows V and how frequent values are in the
-    column. A suppressed cell is at the root. The sum over all cells is normalised by what it is when every cell is at
-    the root: 0 is the original table, 1 says nothing.
+    column. A suppressed cell is at the root. The sum over all cells is normalised by the sum with every cell at
+    the root: 0 is the original table, 1 means that no information remains.
 
-    The cost splits into log2 n(V), which depends on the label alone, and log2 n(v), which no recoding changes: what is
-    charged for a label is the first, for original values too, and the second is taken off the sum.
+    The cost splits into log2 n(V), which depends on the label alone, and log2 n(v), which no recoding changes. Labels
+    are charged the first term, original values too, and the second is subtracted from the sum.
     """
 
     name = "nonuniform_entropy"

@@ -1,6 +1,6 @@
-"""The measures that are made from the sizes of classes: a search of full-domain recodings can minimize them.
+"""The measures of the sizes of classes: a search of full-domain recodings can minimize them.
 
-Another measure is another class here, and a name in ``CLASS_MEASURES``.
+To add a measure, add a class here and a name to ``CLASS_MEASURES``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 Cost = int | Fraction
-"""What is minimized: an exact number, so that two nodes are compared without rounding."""
+"""The quantity to minimize: an exact number, so two nodes are compared without rounding."""
 IMPOSSIBLE = math.inf
-"""The cost of what no release can be."""
+"""The cost of an impossible release."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class ClassSizes:
     """The sizes of the classes of a node."""
 
     rows: int
-    k: int  # rows that a published class has at least
-    too_small: int  # rows that a suppressed class has at most
+    k: int  # minimum number of rows of a published class
+    too_small: int  # maximum number of rows of a suppressed class
     published: int  # classes that satisfy all models
     suppressed: int  # rows in the other classes
     squares: int  # the sum of the squared sizes of the published classes, in rows
@@ -29,18 +29,18 @@ class ClassSizes:
 
 
 class ClassMeasure:
-    """A measure made from the sizes of the classes of a node."""
+    """A measure of the sizes of the classes of a node."""
 
     name: str
 
     def cost(self, sizes: ClassSizes) -> Cost | float:
-        """Return the exact cost of a node; ``IMPOSSIBLE`` if it publishes nothing that could be measured."""
+        """Return the exact cost of a node; ``IMPOSSIBLE`` if it publishes nothing to measure."""
         raise NotImplementedError
 
     def least(self, lower: ClassSizes, suppressed: int) -> Cost | float:
-        """Return a cost that no node at or above ``lower`` is below, if the ``suppressed`` rows of a node above it go.
+        """Return a lower bound of the cost of nodes at or above ``lower``, given the rows that a node above suppresses.
 
-        ``suppressed`` may be some of these rows, in whole classes.
+        ``suppressed`` counts these rows, or some of them in whole classes.
         """
         raise NotImplementedError
 
@@ -50,7 +50,7 @@ class ClassMeasure:
 
 
 class Discernibility(ClassMeasure):
-    """Discernibility metric, DM (Bayardo & Agrawal 2005): each row pays for all that it cannot be told from.
+    """Discernibility metric, DM (Bayardo & Agrawal 2005): each row pays for all rows that are indistinguishable.
 
     The sum over classes of size squared, plus the size of the table for every suppressed row.
     """
@@ -68,7 +68,7 @@ class Discernibility(ClassMeasure):
 
             cost(v) = Q(v) + sum over the rows that v suppresses of (n - size of the row's class at v)
 
-        1. Classes of v are unions of classes of ``lower``, and (x + y)^2 >= x^2 + y^2, so that Q(v) >= Q(lower).
+        1. Classes of v are unions of classes of ``lower``, and (x + y)^2 >= x^2 + y^2, so Q(v) >= Q(lower).
         2. v suppresses the rows that ``upper`` suppresses, and a class at v is part of the one at ``upper``: for each
            of the s rows, n - size at v >= n - size at upper. A class that ``upper`` suppresses has at most s rows, and
            no more than ``too_small``.
@@ -101,7 +101,7 @@ class AverageClassSize(ClassMeasure):
         least s, and publish x = t - u of them.
 
         1. Every published class of v is a union of classes of ``lower``. Either one of the B is among them, or it
-           consists of the x rows alone, and has k of them at least. So v has at most B + floor(x/k) classes.
+           consists of the x rows alone, and has at least k of them. So v has at most B + floor(x/k) classes.
         2. v publishes P + x rows: its mean class has at least (P + x)/(B + floor(x/k)) rows. Between two multiples of k
            this grows with x, and from one multiple to the next it does not grow, because P >= k*B. So it is least for
            the largest multiple of k up to t - s.

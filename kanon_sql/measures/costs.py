@@ -1,8 +1,8 @@
 """Costs of cells, added up: for each level of each column once, for the suppressed rows of a node when needed.
 
-A lattice node's total cost is a sum over columns: what all rows lose at the column's level, plus what suppressed
-rows lose on top (their cells cost ``full`` instead). The first part depends on the level alone. Weights of columns
-multiply the terms (``Costs.weighted``); bounds and proofs are made of the same terms.
+A lattice node's total cost is a sum over columns: the loss of all rows at the column's level, plus the extra loss of
+suppressed rows (their cells cost ``full`` instead). The first part depends on the level alone. Weights of columns
+multiply the terms (``Costs.weighted``). Bounds and proofs use the same terms.
 """
 
 from __future__ import annotations
@@ -40,41 +40,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a measure charges for the levels of each column, in whole numbers of one common unit."""
+    """The costs of the levels of each column under a measure, in integers of one common unit."""
 
     measure: CellMeasure
     rows: int
     totals: tuple[tuple[int, ...], ...]  # for each column and level, the cost of all rows at that level
     largest: tuple[tuple[int, ...], ...]  # for each column and level, the largest cost of a label that has rows
-    labels: tuple[tuple[int, ...], ...]  # for each column and level, how many labels there are
+    labels: tuple[tuple[int, ...], ...]  # for each column and level, the number of labels
     full: tuple[int, ...]  # for each column, the cost of a cell at the root
     units: tuple[int, ...]  # for each column, common units in one unit of the measure
     unit: int  # common units in a mean cost of 1 per cell
     weights: tuple[int, ...]  # of the columns
 
     def generalization(self, node: Node) -> int:
-        """Return what all rows cost at a node, before any is suppressed."""
+        """Return the cost of all rows at a node, before any is suppressed."""
         check_deadline()  # here, because searches order many nodes by it, and each takes a while with many columns
         return sum(totals[level] for totals, level in zip(self.totals, node, strict=True))
 
     def with_suppression(self, node: Node, suppressed: int, hidden: Sequence[int]) -> int:
-        """Return the cost of a node; published, its suppressed rows would cost ``hidden`` in each column."""
+        """Return the cost of a node. ``hidden``: the cost by column of its suppressed rows if published."""
         return self.generalization(node) + suppressed * sum(self.full) - sum(hidden)
 
     def least_of_column(self, column: int, level: int, suppressed: int) -> int:
-        """Return the least that a column can cost at a level if ``suppressed`` rows go, but for what these cost."""
+        """Return the minimum cost of a column at a level with ``suppressed`` rows, without their own cost."""
         total = self.totals[column][level]
         return total - min(suppressed * self.largest[column][level], total)
 
     def most_hidden(self, node: Node, suppressed: int) -> list[int]:
-        """Return, for each column, the most that some ``suppressed`` rows can cost at a node."""
+        """Return, for each column, the maximum cost of any ``suppressed`` rows at a node."""
         return [
             min(suppressed * largest[level], totals[level])
             for totals, largest, level in zip(self.totals, self.largest, node, strict=True)
         ]
 
     def weighted(self, weights: Sequence[int]) -> Costs:
-        """Return what is charged if each column counts as often as its weight says."""
+        """Return the costs with each column multiplied by its weight."""
 
         def times(charged: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(cost * weight for cost, weight in zip(charged, weights, strict=True))
@@ -87,7 +87,7 @@ class Costs:
         return replace(self, totals=totals, largest=largest, full=full, units=units, weights=own)
 
     def of_columns(self, columns: Container[int]) -> Costs:
-        """Return what is charged for the cells of some columns, those of all others being free."""
+        """Return the costs of the cells of some columns; all others are free."""
         return self.weighted([int(column in columns) for column in range(len(self.full))])
 
     @property
@@ -95,7 +95,7 @@ class Costs:
         return sum(totals[0] for totals in self.totals)
 
     def mean(self, cost: Cost) -> Fraction:
-        """Return a cost as a mean per cell: 0 for the original table, 1 where every cell is lost."""
+        """Return a cost as a mean per cell: 0 for the original table, 1 if every cell is lost."""
         everything = self.rows * sum(self.weights) * self.unit - self.original
         return Fraction(cost - self.original, everything) if everything else Fraction(0)
 
@@ -103,7 +103,7 @@ class Costs:
         return self.measure.value(self.mean(cost))
 
     def weighted_value(self, charged: Sequence[int], weights: Sequence[int]) -> float:
-        """Return the measure of what is charged for each column, under weights."""
+        """Return the measure of the costs of each column, under weights."""
         return self.weighted(weights).value(sum(map(mul, charged, weights)))
 
     def values_of_columns(self, charged: Sequence[int]) -> tuple[float, ...]:
@@ -118,12 +118,12 @@ class Costs:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimized."""
+    """The quantity to minimize."""
 
-    # what cells cost: by the measure that is minimized; or by loss, which then breaks ties in the order of a search and
-    # is not what its result is compared by
+    # costs of cells: by the minimized measure; or by loss, which then only breaks ties in the order of a search and
+    # does not rank its result
     costs: Costs
-    of_classes: ClassMeasure | None = None  # the measure that is minimized, if it is made from the sizes of classes
+    of_classes: ClassMeasure | None = None  # the minimized measure, if it depends on the sizes of classes
 
     @property
     def name(self) -> str:
@@ -134,14 +134,14 @@ class Objective:
 
     @property
     def least(self) -> int:
-        """A cost that nothing is below: that of the original table, where cells are what costs."""
+        """A lower bound of all costs: that of the original table, if cells are charged."""
         return self.costs.original if self.of_classes is None else 0
 
 
 def level_costs(
     engine: Engine, labels: Sequence[Labels], measures: Sequence[CellMeasure], rows: int
 ) -> tuple[Costs, ...]:
-    """Return what measures charge for the levels of each column: all of them by one statement."""
+    """Return the costs of the levels of each column under the measures, by one statement."""
     has_rows = sql.column(N) > 0
     cost_of = {measure: sql.column(measure.name) for measure in measures}
     query = sql.query(
@@ -165,7 +165,7 @@ def _costs_of(
     found: Mapping[tuple[int, int], Sequence[Any]],
     rows: int,
 ) -> Costs:
-    """Return what a measure charges; ``found``: how many labels a level has, and the costs by each measure."""
+    """Return the costs under a measure. ``found``: the number of labels of a level, and the costs by each measure."""
     full = [measure.full(column) for column in labels]
     unit = lcm(*(cost for cost in full if cost))
     units = tuple(unit // cost if cost else 0 for cost in full)
@@ -180,7 +180,7 @@ def _costs_of(
     return Costs(measure, rows, tuple(totals), tuple(largest), tuple(labelled), common, units, unit, (1,) * len(labels))
 
 
-def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail, what is charged
+def hidden_costs(  # noqa: PLR0913 - the classes, their models, the costs
     frequency: FrequencySet,
     relation: exp.Table,
     node: Node,
@@ -193,14 +193,14 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
     merged: bool,
     few_apart: bool,
 ) -> list[int]:
-    """Return what suppressed rows would cost in each column, in the common unit.
+    """Return the cost that suppressed rows would have in each column, in the common unit.
 
     Original values cost nothing by most measures, and are not looked up then.
 
-    ``relation``: from which the classes of the node are counted; ``models``: under which they are suppressed;
-    ``packing``: where counts stand in the relation, if they stand side by side; ``statements``: keeps statements for
-    later nodes; they differ by levels and masks, which are bound; ``merged``: whether the relation is the frequency set
-    of this very node; ``few_apart``: whether classes are tested by ``people_query``.
+    ``relation``: the relation for counting the classes of the node; ``models``: the models that suppress them;
+    ``packing``: positions of counts in the relation, if they are stored side by side; ``statements``: keeps statements
+    for later nodes: they differ by levels and masks, which are bound; ``merged``: whether the relation is the
+    frequency set of this very node; ``few_apart``: whether classes are tested by ``people_query``.
     """
     lowest = 0 if costs.measure.charges_originals else 1
     charged = {number for number, unit in enumerate(costs.units) if unit and node[number] >= lowest}
@@ -236,7 +236,7 @@ def hidden_costs(  # noqa: PLR0913 - where the classes are, under what they fail
 
 
 def costs_in(frequency: FrequencySet, relation: exp.Table, costs: Costs, labels: Sequence[Labels]) -> list[list[int]]:
-    """Return, for each column and level, what the rows of a part of the frequency set cost, in the common unit."""
+    """Return, for each column and level, the cost of the rows of a part of the frequency set, in the common unit."""
     at: list[_At] = [
         (column, level, [placement.word.mask(level) for placement in column.placements])
         for column in labels
@@ -252,7 +252,7 @@ def costs_in(frequency: FrequencySet, relation: exp.Table, costs: Costs, labels:
 
 
 _NO_LEVEL = -1
-"""The level of columns in which nothing is looked up."""
+"""The level of columns without lookups."""
 
 
 def _cells_query(
@@ -263,9 +263,9 @@ def _cells_query(
     labels: Sequence[Labels],
     measure: CellMeasure,
 ) -> exp.Query:
-    """Return the query of what cells of classes cost: ``(number, level, total)`` of columns that have some.
+    """Return the query of the costs of cells of classes: ``(number, level, total)`` of columns that have some.
 
-    ``classes`` are the steps that lead to classes with these ``keys``, of which those ``counted`` are charged; ``at``
+    ``classes`` are the steps that lead to classes with these ``keys``; only the ``counted`` ones are charged; ``at``
     has, for each column and level where labels are looked up, the mask of each word of the codes.
     """
     words = range(max(len(column.placements) for column in labels))
@@ -274,7 +274,7 @@ def _cells_query(
     for column, level, masks in at:
         row: list[sql.Value | exp.Expr] = [column.number, level]
         for placement, mask in zip(column.placements, masks, strict=True):
-            key = placement.key if placement.key in keys else keys[0]  # of which nothing is left by its mask
+            key = placement.key if placement.key in keys else keys[0]  # its mask leaves nothing of it
             row += [key, placement.shift, mask]
         shorter = len(words) - len(column.placements)  # the codes of others have more words
         rows.append([*row, *[keys[0], 0, 0] * shorter])
@@ -297,7 +297,7 @@ def _cells_query(
 
 
 def _code_of_class(keys: Sequence[int], word: int) -> exp.Expr:
-    """Return a word of the code of a class in a column, from the keys of the class and what says where it stands."""
+    """Return a word of the code of a class in a column, from the keys of the class and the position of the word."""
     key: exp.Expr = sql.column(key_name(keys[0]), "classes")
     if len(keys) > 1:
         key = exp.Case(this=sql.column(f"key_{word}", "levels"))
@@ -315,10 +315,10 @@ def costs_of_columns(
     suppressed: int,
     *beside: exp.Expr,
 ) -> tuple[list[list[int]], list[Any]]:
-    """Return what cells cost by each measure and column, in its common unit; and what else is asked of the classes.
+    """Return the costs of cells by each measure and column, in its common unit, and the values of ``beside``.
 
-    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet, and
-    is of no use afterwards.
+    ``labelled`` is the published classes, as ``classes``, joined to their labels: a query that selects nothing yet. It
+    must not be used again.
     """
     charged = [
         _charged(cell_cost(column, cost.measure, labels_alias(column)), "classes")
@@ -334,7 +334,7 @@ def costs_of_columns(
 
 
 def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> list[dict[tuple[int, ...], int]]:
-    """Return, for each column, what a row costs in the common unit by its level and the words of its label's code."""
+    """Return, for each column, the cost of a row in the common unit by its level and the words of its label's code."""
     found = []
     for column, unit in zip(labels, costs.units, strict=True):
         words = [sql.column(code_name(placement.number)) for placement in column.placements]
@@ -346,19 +346,19 @@ def costs_of_labels(engine: Engine, labels: Sequence[Labels], costs: Costs) -> l
 
 
 def _charged(cost: exp.Expr, relation: str | None = None) -> exp.Expr:
-    """Return what cells cost together: the cost of each, for all rows that have it."""
+    """Return the total cost of cells: the cost of each, for all rows that have it."""
     return exp.Sum(this=exp.Mul(this=sql.column(N, relation), expression=exp.Paren(this=cost)))
 
 
 def _cost_by_number(labels: Sequence[Labels], measure: CellMeasure, relation: str | None = None) -> exp.Expr:
-    """Return the cost of a cell with a label, whichever column it is of."""
+    """Return the cost of a cell with a label of any column."""
     full = _by_number({column.number: sql.literal(measure.full(column)) for column in labels})
     below = _by_number({column.number: measure.cost(column) for column in labels})
     return _cost_with_root(full, below, relation)
 
 
 def _by_number(values: Mapping[int, exp.Expr]) -> exp.Expr:
-    """Return the value of the column that a label is of."""
+    """Return the value for the column of a label."""
     alike: dict[exp.Expr, list[int]] = {}
     for number, value in values.items():
         alike.setdefault(value, []).append(number)

@@ -1,20 +1,20 @@
-"""What each label of a hierarchy stands for in a table, and the values under the labels as places in an order.
+"""Facts about each label of a hierarchy in a table, and the values under the labels as places in an order.
 
     kanon_label_facts(number, level, code, [code_2, ...], n, leaves, at_root, lower, upper)
     kanon_places_<column>(value, place, number, n, up_to, level_1, node_1, leaves_1, rows_1, ..., code, [code_2, ...])
 
-Facts: one row for each label of each level, found by the prefix that its values have in common; those of level 0 are
-the leaves themselves. ``number`` is that of the quasi-identifier, ``n`` counts the rows of the table under the label,
-``leaves`` the values of the hierarchy (NULL is one if the table has NULLs), ``lower`` and ``upper`` are the extremes of
-those values if they are numbers or dates. A label that reads like the root (NULL or a short branch at a low level) is
-at the root: readers learn no more from it.
+Facts: one row for each label of each level, found by the prefix that its values share; the labels of level 0 are
+the leaves themselves. ``number`` is the number of the quasi-identifier, ``n`` counts the rows of the table under the
+label, ``leaves`` the values of the hierarchy (NULL is one if the table has NULLs), ``lower`` and ``upper`` are the
+extremes of those values if they are numbers or dates. A label that reads like the root (NULL or a short branch at a
+low level) counts as the root: it tells readers no more.
 
-Places: a range of values is a range of whole numbers. Columns of numbers and dates are ordered by their values; NULL is
+Places: a range of values is a range of integers. Columns of numbers and dates are ordered by their values; NULL is
 at place 0, and the smallest value at 1. Other columns (and numbers whose tree labels are published) are ordered by
-their tree, so that the leaves of every label stand side by side; among siblings, the one with the fewest rows comes
+their tree, so the leaves of every label are neighbours; among siblings, the one with the fewest rows comes
 first. (On Adult, cutting at the median of that order costs 8 to 9 % less gcp than in the alphabetical order of
-siblings: rare values are separated early.) NULL is a leaf like any other there. ``number`` is the value as a number if
-it has a distance; ``n`` counts the rows of the table with the value and ``up_to`` those up to its place. Of texts,
+siblings: rare values are separated early.) There NULL is a leaf like any other. ``number`` is the value as a number if
+it has a distance; ``n`` counts the rows of the table with the value and ``up_to`` those up to its place. For texts,
 ``node_l`` is the first place under the label of level l, ``leaves_l`` and ``rows_l`` are the values and rows under it.
 """
 
@@ -45,7 +45,7 @@ LABEL = "label"
 NUMBER = "number"
 """Column with the number of the quasi-identifier."""
 LOWER, UPPER = "lower", "upper"
-"""Prefixes of the columns with the extremes under a label: of numbers and dates in the order of their tree."""
+"""Prefixes of the columns with the extremes under a label, for numbers and dates in the order of their tree."""
 PART = "part"
 """Column of placed tuples: the part of the table that they are in."""
 
@@ -58,7 +58,7 @@ class Labels:
     facts: exp.Table  # the temporary table above, which has the labels of all quasi-identifiers
     height: int
     rows: int  # rows of the table
-    placements: tuple[Placement, ...]  # where its codes are in the keys
+    placements: tuple[Placement, ...]  # the positions of its codes in the keys
     leaves: int  # leaves of the hierarchy; 0 for a table without rows
     numeric: bool  # whether its values have a distance
     lower: float | None  # extremes of the values in the table, if they have a distance
@@ -107,7 +107,7 @@ def _labels_query(
     codes, masks = [code_name(word) for word in words], [mask_name(word) for word in words]
 
     def named(own: Sequence[exp.Expr]) -> list[exp.Expr]:
-        """Return the words of a code by their names; the codes of other columns may have more of them."""
+        """Return the words of a code by their names. The codes of other columns may have more words."""
         every = [*own, *[sql.literal(0)] * (len(words) - len(own))]
         return [sql.named(code.copy(), name) for code, name in zip(every, codes, strict=True)]
 
@@ -128,7 +128,7 @@ def _labels_query(
         of_rows: dict[str, sql.Given] = {"number": number, "codes_in_keys": named(own), "grouped": own}
         relations = {"kanon_frequency": counted.relation}
         marginals.append(sql.select("measures/labels", part="marginals", values=of_rows, relations=relations))
-        # 3. What the levels leave of codes.
+        # 3. The prefixes of codes at each level.
         for level in range(hierarchy.height + 1):
             left = [placement.word.mask(level) for placement in placements] + [0] * (len(words) - len(placements))
             levels.append((number, level, level < hierarchy.height, *left))
@@ -153,7 +153,7 @@ def _labels_query(
 
 
 def _root_level(hierarchy: Hierarchy) -> exp.Expr:
-    """Return the level from which on a label reads like the root; nothing else stands above that."""
+    """Return the level from which on a label reads like the root; only the root stands above that."""
     below = range(1, hierarchy.height)
     case = exp.Case()
     for level in below:
@@ -167,7 +167,7 @@ def _placements(frequency: FrequencySet, number: int) -> tuple[Placement, ...]:
 
 
 def code_in_key(placement: Placement, mask: int) -> exp.Expr:
-    """Return a word of a column's code, taken out of its key and masked."""
+    """Return a word of a column's code, extracted from its key and masked."""
     key = sql.shifted_right(sql.column(key_name(placement.key)), placement.shift)
     return sql.bits(key, mask)
 
@@ -192,7 +192,7 @@ def is_label_of_class(column: Labels, alias: str) -> exp.Expr:
 
 
 def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[int]) -> exp.Query:
-    """Return the query of how labels are written: ``(level, label, code, [code_2, ...])``, each label once."""
+    """Return the texts of labels: ``(level, label, code, [code_2, ...])``, each label once."""
     queries = []
     for level in levels:
         text = sql.column(level_name(level)) if level else as_text(sql.column(VALUE), hierarchy.column)
@@ -207,7 +207,7 @@ def written_labels_query(column: Labels, hierarchy: Hierarchy, levels: Iterable[
 
 
 def as_number(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a value of a column as a number, dates in seconds; NULL if no other value has a distance from it."""
+    """Return a value of a column as a number, dates in seconds; NULL if it has no distance from other values."""
     match column.family:
         case "integer" | "decimal":
             return sql.cast(value, "DOUBLE")
@@ -231,7 +231,7 @@ class Places:
     hierarchy: Hierarchy
     relation: exp.Table  # the temporary table above
     null: int | None  # the place of NULL; None if no row of the table is NULL
-    different: int  # how many different values the table has
+    different: int  # number of distinct values in the table
     # the first and the last place with a number, if some value is infinite or not a number; else None
     finite: tuple[int, int] | None = None
     by_tree: bool = False  # whether numbers and dates are in the order of their tree, too
@@ -242,12 +242,12 @@ class Places:
 
     @property
     def ordered(self) -> bool:
-        """Whether its values are ordered by themselves: numbers and dates."""
+        """True if its values have an order of their own: numbers and dates."""
         return self.labels.numeric and not self.by_tree
 
     @property
     def null_is_beside(self) -> bool:
-        """Whether the table has NULLs that are beside the ranges of other values, at place 0."""
+        """True if the table has NULLs outside the ranges of other values, at place 0."""
         return self.ordered and self.null is not None
 
     @property
@@ -265,7 +265,7 @@ def node_name(level: int) -> str:
 
 
 def same_label(column: Places, level: int, one: str, other: str) -> exp.Expr:
-    """Return the condition that the places under two aliases have the label of a level in common: a prefix."""
+    """Return the condition that the places under two aliases share the label of a level: a prefix."""
     masks = [(code_name(placement.number), placement.word.mask(level)) for placement in column.labels.placements]
     return sql.all_of(
         exp.EQ(this=sql.bits(sql.column(name, one), mask), expression=sql.bits(sql.column(name, other), mask))
@@ -297,7 +297,7 @@ def make_places(
 def _places_query(column: Labels, hierarchy: Hierarchy, *, ordered: bool) -> exp.Query:
     codes = [code_name(placement.number) for placement in column.placements]
     inner = range(1, hierarchy.height)
-    # Where a label begins and what is under it is needed of texts only.
+    # Only texts need the start and the contents of a label.
     labelled = () if ordered else inner
 
     def node(level: int) -> list[exp.Expr]:
@@ -308,7 +308,7 @@ def _places_query(column: Labels, hierarchy: Hierarchy, *, ordered: bool) -> exp
         return sql.over(aggregate, by=node(level))
 
     if ordered:
-        # Not a filtered count over all rows, which takes DuckDB ten times as long as all else.
+        # Not a filtered count over all rows, which takes DuckDB ten times as long as the rest.
         nulls = exp.select(sql.count_rows()).from_("leaves").where(sql.column(VALUE).is_(exp.null()))
         order: list[str | exp.Expr] = [exp.Ordered(this=sql.column(VALUE), nulls_first=True)]
         place: exp.Expr = exp.Sub(this=sql.over(exp.RowNumber(), order=order), expression=nulls.subquery())

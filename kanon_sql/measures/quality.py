@@ -1,22 +1,23 @@
-"""All measures of a release, from its classes by their labels: of one that a search found, or of a published table.
+"""All measures of a release, from its classes by their labels: of a search result, or of a published table.
 
-1. The classes, each with the label of every column: at the levels of a recoding, of its part, or as a published table
-   has it. Their sizes are those that a reader of the release counts: classes that are written alike are one.
-2. What cells cost by each measure, of classes by their labels and of suppressed rows (``costs``).
-3. What the sizes of classes say (``class_measures``), and what their boxes say.
+1. The classes, each with the label of every column: at the levels of a recoding, of its part, or as in a published
+   table. Their sizes are those that a reader of the release counts: classes with the same text are one.
+2. The costs of cells by each measure, of classes by their labels and of suppressed rows (``costs``).
+3. The measures of the sizes of classes (``class_measures``) and of their boxes.
 
 The box of a class is the part of the space of all values that its labels cover:
 
     boxes(mask_0, [mask_1, ...], key_0, [key_1, ...], n, volume)
 
 A tuple of values lies in a box if its masked keys are those of the box. A label that reads like the root covers its
-whole column, on whatever level it is: its bits are masked away. ``volume`` is the product, over the columns, of how
-many leaves the label has. Suppressed rows are in the box of everything: they are as good as published at the root.
-Two measures are made from boxes:
+whole column, whatever its level: its bits are masked away. ``volume`` is the product, over the columns, of the
+number of leaves of the label. Suppressed rows are in the box of everything, as if published at the root.
+Two measures use boxes:
 
 - ambiguity (Goldberger & Tassa 2010): how many combinations of values a row could be, as a mean over all rows;
-- KL divergence (Machanavajjhala et al. 2007): in bits, how far the distribution that a reader can rebuild, the rows of
-  each box spread evenly over it, is from that of the table. Boxes of a local recoding may overlap: they add up.
+- KL divergence (Machanavajjhala et al. 2007): the distance, in bits, of the distribution that a reader can rebuild
+  from that of the table. The reader spreads the rows of each box evenly over it. Boxes of a local recoding may
+  overlap: they add up.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ STEP = "step"
 _VOLUME = "volume"
 MOST_PAIRS, MOST_TUPLES = 5_000_000, 200_000
 """Pairs of tuples and patterns of masks, and tuples of the frequency set, up to which the divergence is computed by
-default: at a million tuples it takes as long as the search."""
+default: at a million tuples it takes as long as the search.
+"""
 _PAIRS_IN_A_STATEMENT = 5_000_000
 
 
@@ -86,8 +88,8 @@ class ClassCounts:
     suppressed: int  # rows in the other classes
     # for each model, the measure of the worst published class; None if there is none
     worst: tuple[int | float | None, ...]
-    # for each column, how many labels of its level the table has; of a table in parts, how many are written; None for a
-    # local recoding
+    # for each column, the number of labels of its level in the table; for a table in parts, the number of published
+    # labels; None for a local recoding
     labels: tuple[int, ...] | None = None
 
 
@@ -115,8 +117,8 @@ class Original:
     labels: Sequence[Labels]
     costs: Sequence[Costs]  # by each measure of cells, all columns alike
     weights: Sequence[int]  # of the columns
-    k: int  # the class size in whose units the average is given
-    asks_divergence: bool = True  # whether the KL divergence is measured, which takes as long as all else
+    k: int  # the unit of the average class size
+    asks_divergence: bool = True  # whether the KL divergence is measured, which takes as long as the rest
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Quality:
     values: Measures  # every measure, by name
     counts: ClassCounts
     by_column: dict[str, tuple[float, ...]]  # measures of cells, by name: of each column alone
-    # of a published table, the level of each column; None for one whose labels are on several levels, or that has none
+    # for a published table, the level of each column; None for one with labels on several levels or on none
     levels: tuple[int | None, ...] = ()
 
 
@@ -135,8 +137,8 @@ def measure_recoding(
 ) -> Quality:
     """Measure a recoding.
 
-    ``relation`` is, for a node, what its classes are counted from; for a local recoding, the tuples with their step,
-    NULL if they are suppressed; for a multidimensional one, its parts.
+    ``relation`` is, for a node, the relation for counting its classes; for a local recoding, the tuples with their
+    step, NULL if they are suppressed; for a multidimensional one, its parts.
     """
     frequency, labels = original.frequency, original.labels
     if isinstance(relation, PartTables):
@@ -168,7 +170,7 @@ def measure_recoding(
 def measure_published(original: Original, release: exp.Table, columns: Sequence[Column]) -> Quality:
     """Measure a published table with these quasi-identifiers."""
     frequency, labels = original.frequency, original.labels
-    # 1. The classes: different rows of labels. Rows that the original has more are suppressed rows.
+    # 1. The classes: distinct rows of labels. If the original has more rows, the rest were suppressed.
     query = published_classes_query(release, dict(enumerate(columns)))
     classes = make_table(frequency.engine, "kanon_published", query, "classes of the release")
     counts = _count_classes(frequency, classes, [])
@@ -176,7 +178,7 @@ def measure_published(original: Original, release: exp.Table, columns: Sequence[
         raise UsageError(
             f"The release has {counts.rows:,} rows and its original {frequency.rows:,}: is it a release of that table?"
         )
-    # 2. What their labels stand for; one that can stand for nothing ends the measuring.
+    # 2. The meanings of their labels. A label without a meaning ends the measuring.
     of_columns = zip(labels, original.hierarchies, strict=True)
     found = [meaning_of(frequency, classes, column, hierarchy) for column, hierarchy in of_columns]
     meanings = [meaning for meaning, _, _ in found]
@@ -186,7 +188,7 @@ def measure_published(original: Original, release: exp.Table, columns: Sequence[
         for column in labels
     ]
     labelled = _joined(classes, labels, meanings, same_label)
-    # 3. The measures. Sets and ranges have no codes by which the tuples that they cover could be looked up.
+    # 3. The measures. Sets and ranges have no codes for looking up the tuples that they cover.
     divergence = None
     if not any(has_sets_or_ranges for _, _, has_sets_or_ranges in found):
         divergence = _divergence(frequency, labelled, labels, counts.suppressed, patiently=True)
@@ -201,7 +203,7 @@ def measure_published(original: Original, release: exp.Table, columns: Sequence[
 def local_cost(
     frequency: FrequencySet, relation: exp.Table, recoding: Local, labels: Sequence[Labels], costs: Costs
 ) -> int:
-    """Return what a local recoding with one step at least costs by one measure, in the measure's common unit."""
+    """Return the cost of a local recoding with at least one step by one measure, in the measure's common unit."""
     classes = _make_classes(frequency, _assigned(frequency, relation, recoding.nodes), labels, [])
     suppressed = _count_classes(frequency, classes, []).suppressed
     labelled = _with_labels_of_levels(classes, labels)
@@ -284,10 +286,10 @@ def _classes_of_steps(
 ) -> tuple[exp.Table, ClassCounts]:
     frequency, labels = original.frequency, original.labels
     known = known_subsets_of(models)
-    models = models if known is None else []  # it stands alone, and is no measure of a class
+    models = models if known is None else []  # it stands alone, and does not measure a class
     members = _assigned(frequency, relation, steps)
     classes = _make_classes(frequency, members, labels, models)
-    # How they are written, and what identifies the class of a member by its name there.
+    # Their texts, and the columns that identify the class of a member, by their names there.
     own = {f"own_{name}": key for name, key in _class_of_member(frequency).items()}
     written = exp.select(*(sql.named(sql.column(name.removeprefix("own_"), "classes"), name) for name in own))
     written = written.from_(sql.aliased(classes, "classes"))
@@ -305,7 +307,7 @@ def _classes_of_steps(
 def _make_classes(
     frequency: FrequencySet, members: exp.Select, labels: Sequence[Labels], models: Sequence[PrivacyModel]
 ) -> exp.Table:
-    # Those of a step share masked keys; all have the levels of their step.
+    # Classes of a step share masked keys; all have the levels of their step.
     levels = [class_level(column.number) for column in labels]
     made_of = _class_of_member(frequency) | {name: sql.column(name, "steps") for name in levels}
     grouped = coded_members(members, [sql.named(column, name) for name, column in made_of.items()])
@@ -322,7 +324,7 @@ def _assigned(frequency: FrequencySet, relation: exp.Table, steps: Sequence[Node
 
 
 def _class_of_member(frequency: FrequencySet) -> dict[str, exp.Expr]:
-    """Return what identifies the class of an assigned tuple, by name: its step, and its keys under the step's masks."""
+    """Return the columns that identify the class of an assigned tuple, by name: its step, and its keys masked by it."""
     keys = [(key_name(key), mask_name(key)) for key in range(frequency.keys)]
     masked = {
         key: exp.BitwiseAnd(this=sql.column(key, "part"), expression=sql.column(mask, "steps")) for key, mask in keys
@@ -333,7 +335,7 @@ def _class_of_member(frequency: FrequencySet) -> dict[str, exp.Expr]:
 def _smallest_by_some(
     frequency: FrequencySet, members: exp.Select, written: exp.Select, own: Mapping[str, exp.Expr], m: int
 ) -> int | None:
-    """Return the members of the smallest class by m columns, as they are written; see ``_count_written_classes``."""
+    """Return the members of the smallest class by m columns, by published texts; see ``_count_written_classes``."""
     from kanon_sql.classes.known_classes import fetched, shared_members
 
     labels = [name for name in written.named_selects if name not in own]
@@ -368,7 +370,7 @@ def _classes_of_parts(
 
 
 def _count_classes(frequency: FrequencySet, classes: exp.Table, models: Sequence[PrivacyModel]) -> ClassCounts:
-    """Return the sizes of classes that stand in a table of their own, all of them published; the rest is suppressed."""
+    """Return the sizes of classes in a table of their own, all of them published; other rows are suppressed."""
     n = sql.column(N)
     worst_of = [model.worst(sql.column(f"measure_{number}")) for number, model in enumerate(models)]
     sizes = [sql.count_rows(), exp.Sum(this=n), exp.Sum(this=n * n), exp.Min(this=n.copy())]
@@ -386,23 +388,24 @@ def _count_written_classes(
     members: exp.Select,
     own: Mapping[str, exp.Expr],
 ) -> ClassCounts:
-    """Return the sizes of the classes that a reader of the release counts: those that are written alike are one.
+    """Return the sizes of the classes that a reader of the release counts: classes with the same text are one.
 
-    Labels of different nodes of a hierarchy can be the same text: NULL goes to the root at level 1 already; a value may
-    be called like a group. ``classes`` is the table of the recoding's classes with their measures; ``written`` the
-    query of what identifies each, and of how its cells are written; ``members`` the published rows of the frequency
-    set, a query that selects nothing yet; ``own`` what identifies the class of a member, by its name in ``written``.
+    Labels of different nodes of a hierarchy can be the same text: NULL is the root at level 1 already, or a value has
+    the name of a group. ``classes`` is the table of the recoding's classes with their measures; ``written`` the
+    query of the identity and the published texts of each; ``members`` the published rows of the frequency
+    set, a query that selects nothing yet; ``own`` the columns that identify the class of a member, by name in
+    ``written``.
     """
     engine = frequency.engine
     counts = _count_classes(frequency, classes, models)
-    # 1. How many classes differ in writing.
+    # 1. How many classes have different texts.
     labels = [name for name in written.named_selects if name not in own]
     alike = exp.select(*labels).distinct().from_(written.subquery("written"))
     counted = exp.select(sql.count_rows()).from_(alike.subquery("alike"))
     (different,) = engine.row(counted, "classes as they are written")
     if different == counts.published:
         return counts
-    # 2. Those that do not are one: a number for each, and its members measured together.
+    # 2. Classes with the same text are one: give each text a number, and measure its members together.
     number = sql.named(sql.over(exp.DenseRank(expressions=[]), order=labels), "class_number")
     query = exp.select(*own, number).from_(written.subquery("written"))
     numbered = make_table(engine, "kanon_numbered", query, "classes that are written alike are one")
@@ -442,7 +445,7 @@ def _unless_root(alias: str, value: exp.Expr, at_root: int) -> exp.Expr:
 def _divergence_of_parts(
     frequency: FrequencySet, tables: PartTables, labelled: exp.Select, labels: Sequence[Labels]
 ) -> float | None:
-    """Return the KL divergence if no two boxes overlap: each tuple is in that of its part."""
+    """Return the KL divergence if no two boxes overlap: each tuple is in the box of its part."""
     if not frequency.rows or not tables.disjoint:
         return None
     boxes = labelled.select(sql.column(PART, "classes"), sql.column(N, "classes"), sql.named(_volume(labels), _VOLUME))
@@ -468,14 +471,14 @@ def _divergence(
 
     Each tuple looks up the boxes that cover it once for each pattern of masks, some patterns at a time; a local
     recoding has a pattern for each step. The densities of the boxes over a tuple add up. Both are counts of rows: the
-    size of the table cancels out. It takes long: a large table gets it only ``patiently``.
+    size of the table cancels out. This takes long: for large tables only if ``patiently``.
     """
     if not frequency.rows:
         return None
     engine = frequency.engine
     keys, masks = (list(map(name, range(frequency.keys))) for name in (key_name, mask_name))
     columns: dict[str, sql.Given] = {"keys": list(map(sql.column, keys)), "masks": list(map(sql.column, masks))}
-    # 1. The boxes, and that of everything.
+    # 1. The boxes, and the box of everything.
     boxes: exp.Query = labelled.select(*_box_columns(frequency, labels), sql.column(N, "classes"))
     if suppressed:
         everything = {**dict.fromkeys((*masks, *keys), 0), _VOLUME: _everywhere(labels), N: suppressed}
@@ -489,7 +492,7 @@ def _divergence(
     patterns = engine.rows(query, "patterns of masks")
     bits = None
     if patiently or (frequency.tuples <= MOST_TUPLES and len(patterns) * frequency.tuples <= MOST_PAIRS):
-        # 2. Each tuple with the boxes that cover it: no statement goes through more than so many pairs.
+        # 2. Each tuple with the boxes that cover it. The number of pairs per statement is limited.
         masked = [
             sql.named(exp.BitwiseAnd(this=sql.column(key), expression=sql.column(mask)), f"masked_{key}")
             for key, mask in zip(keys, masks, strict=True)
@@ -525,12 +528,12 @@ def _divergence(
             )
         engine.run(sql.drop(covered), "drop the boxes that cover each tuple")
     engine.run(sql.drop(densities), "drop the densities")
-    # 0 is the least there is, whatever the rounding of many small terms.
+    # 0 is the minimum; the rounding of many small terms may go below.
     return None if bits is None else max(0.0, float(bits))
 
 
 def _box_columns(frequency: FrequencySet, labels: Sequence[Labels]) -> list[exp.Expr]:
-    """Return the columns of a box but for n, over the labels of a class, each under its ``labels_alias``."""
+    """Return the columns of a box except n, over the labels of a class, each under its ``labels_alias``."""
     masks: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
     keys: list[list[exp.Expr]] = [[] for _ in range(frequency.keys)]
     for column in labels:

@@ -1,28 +1,28 @@
-"""What the labels of a published table stand for: in its hierarchies and as sets or ranges, as anyone can look it up.
+"""Meanings of the labels of a published table: looked up in its hierarchies, or read as sets or ranges.
 
-Nothing is known of how the table was made. **Meanings** are what measures need: what a label stands for is looked up in
-the hierarchy of its column, on the level that all labels of the column have in common: the lowest one, if there are
-several. If there is none (a local recoding), each label is looked up by itself; one that is written alike on several
-levels is taken for the one that stands for most. A label cannot stand for what fewer rows of the original have than
-the release has with it. Labels that are not in the hierarchy may be sets and ranges of values
-(``measures.sets_and_ranges``). A column that has some has no labels of the hierarchy as a rule, so that beside them
-whatever can be a value is one.
+Anyone can do this: it uses nothing about how the table was made. **Meanings** are for measures: a label is looked up
+in the hierarchy of its column, on the level that all labels of the column share: the lowest one, if there are several.
+If there is none (a local recoding), each label is looked up by itself; a text that is a label on several levels counts
+as the label with the most leaves. A label cannot mean a group that has fewer rows in the original than the release has
+with the label. Labels that are not in the hierarchy may be sets and ranges of values (``measures.sets_and_ranges``).
+As a rule, a column with sets and ranges has no labels of the hierarchy, so any other label there that can be a value
+is a value.
 
-**Covers** are what attacks need: which values of the original each label may stand for.
+**Covers** are for attacks: which values of the original each label may stand for.
 
     kanon_labels_<column>(number, label, released)     labels of the release as they are written, and their rows
     kanon_covers_<column>(label, place)                the values that a label covers
     kanon_spans_<column>(label, low, high)             the same as spans of ranks
-    kanon_ranks_<column>(place, rank)                  the values that the original has, numbered in their order
+    kanon_ranks_<column>(place, rank)                  the values of the original, numbered in their order
 
-If all labels of a column can be on one level, the release is read on that level (on several such levels: on each of
-them), and a value has one label at most. Else, and wherever the caller wants it, every label covers whatever it can be
-read as: a value, a label on any level, a set or a range. So a row of the original is always among those that its own
-class covers. Only values that the original has are regarded.
+If all labels of a column can be on one level, the release is read on that level (if there are several such levels, on
+each of them), and a value has at most one label. Otherwise, or if the caller asks for it, every label covers all its
+possible readings: a value, a label on any level, a set or a range. So a row of the original is always among those that
+its own class covers. Only values of the original count.
 
-One level is an assumption if a label stands on several, as the root does that is the label of NULL on every level: a
-release of local recoding can look like that, and have it from another one. ``risks.attacks.candidates`` drops the
-assumption if the rows of the classes contradict it; people are counted without it.
+One level is an assumption if a label occurs on several levels, like the root, which is the label of NULL on every
+level. A release of local recoding can look like that, with the label from another level. ``risks.attacks.candidates``
+drops the assumption if the rows of the classes contradict it. People are counted without it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _MEANING = ("level", N, "leaves", "at_root", "lower", "upper")
 
 
 def published_classes_query(release: exp.Table, columns: Mapping[int, Column]) -> exp.Select:
-    """Return the query of the classes of a published table: labels as text, one column for each, and their rows."""
+    """Return the classes of a published table: labels as text, one column for each, and their rows."""
     return grouped_query(release, {number: text_of(sql.column(own.name), own) for number, own in columns.items()})
 
 
 def grouped_query(release: exp.Table, texts: Mapping[int, exp.Expr]) -> exp.Select:
-    """Return the query of the different rows of texts, as ``label_1`` and so on, and how many rows have each."""
+    """Return the distinct rows of texts, as ``label_1`` and so on, and how many rows have each."""
     named = [sql.named(text, label_name(number)) for number, text in texts.items()]
     query = exp.select(*named, sql.named(sql.count_rows(), N)).from_(release.copy())
     return query.group_by(*(text.copy() for text in texts.values()))
@@ -91,7 +91,7 @@ def label_name(number: int) -> str:
 
 
 def _readings_query(labels: exp.Table, column: Labels, hierarchy: Hierarchy) -> exp.Subquery:
-    """Return the query of the levels that have the labels, and their codes there: as they are, or as values."""
+    """Return the levels that have the labels, and their codes there: read as labels, or as values."""
     codes = [code_name(placement.number) for placement in column.placements]
     value: exp.Expr = sql.column(LABEL)
     is_value: exp.Expr = exp.false()
@@ -114,7 +114,7 @@ def read_as(text: exp.Expr, column: Column) -> tuple[exp.Expr, exp.Expr]:
     """Return a text as a value of a column, and the condition that it is one."""
     value = exp.TryCast(this=text, to=exp.DataType.build(column.lookup_type, dialect="duckdb"))
     is_value: exp.Expr = value.copy().is_(exp.null()).not_()
-    if column.family == "integer":  # of the mean 33.5 a cast would make 34
+    if column.family == "integer":  # a cast would turn the mean 33.5 into 34
         exactly = exp.TryCast(this=text.copy(), to=exp.DataType.build("DOUBLE", dialect="duckdb"))
         is_value = exp.and_(is_value, exactly.eq(exp.Round(this=exactly.copy())))
     return value, is_value
@@ -127,7 +127,7 @@ def never_null(text: exp.Expr) -> exp.Expr:
 
 
 def as_original(released: Column, original: Column) -> exp.Expr:
-    """Return a value of a release as the original would write it, where it can; never NULL."""
+    """Return a value of a release as the original would write it, if possible; never NULL."""
     text = text_of(sql.column(released.name), released)
     if original.type != "VARCHAR" and original.family != "other":
         value, is_value = read_as(text.copy(), original)
@@ -141,10 +141,10 @@ def as_original(released: Column, original: Column) -> exp.Expr:
 def meaning_of(
     frequency: FrequencySet, classes: exp.Table, column: Labels, hierarchy: Hierarchy
 ) -> tuple[exp.Table, int | None, bool]:
-    """Return what each label of a column stands for, the level of the column, and whether some are sets or ranges."""
+    """Return the meaning of each label of a column, the level of the column, and whether some are sets or ranges."""
     engine, name = frequency.engine, hierarchy.column.name
     codes = [code_name(placement.number) for placement in column.placements]
-    # 1. What they can be in the hierarchy.
+    # 1. Their possible meanings in the hierarchy.
     labels = number_labels(engine, classes, column.number, name)
     same_codes = [sql.column(code, "facts").eq(sql.column(code, "readings")) for code in codes]
     query = sql.query(
@@ -156,7 +156,7 @@ def meaning_of(
         },
     )
     possible = make_table(engine, f"kanon_possible_{name}", query, f"what labels of {name} can stand for")
-    # 2. Labels that stand for nothing: they may be sets and ranges.
+    # 2. Labels without a meaning: they may be sets and ranges.
     standing = sql.query("measures/released/standing", relations={"labels": labels, "possible": possible})
     there, found = engine.row(standing, f"labels of {name}, and those that are known")
     if has_others := found < there:
@@ -182,7 +182,7 @@ def meaning_of(
             "than the original has under them. Is it a release of that table? Then name the hierarchy that it was made "
             f"with: --hierarchy{', or its time zone: --time-zone' if hierarchy.column.is_zoned else ''}.{means}"
         )
-    # 3. The lowest level that has them all; the root, where there is nothing else.
+    # 3. The lowest level that has them all; the root, if there is no other.
     by_level = engine.rows(sql.query("measures/released/levels", relations={"possible": possible}), f"levels of {name}")
     common = [level if below else column.height for level, labelled, below in by_level if labelled == there]
     level = min(common, default=None) if there and not has_others else None
@@ -190,7 +190,7 @@ def meaning_of(
         "measures/released/meanings",
         values={
             "codes": [sql.column(code, "ranked") for code in codes],
-            # Beside sets and ranges, a label that the original has as a value, in enough rows, is that value.
+            # Beside sets and ranges, a label that is a value of the original, in enough rows, is that value.
             "is_value": exp.and_(sql.column("enough"), sql.column("level").eq(0)) if has_others else exp.false(),
             "is_on_level": exp.true() if level is None else sql.column("level").eq(level),
         },
@@ -208,14 +208,14 @@ def meaning_of(
 
 @dataclass(frozen=True)
 class Covers:
-    """What the labels of one quasi-identifier cover."""
+    """The values that the labels of one quasi-identifier cover."""
 
     number: int
     relation: exp.Table
-    functional: bool  # whether no value has two labels, so that looking up a value is an equality join
-    assumed: bool  # whether labels were read on one level that could be read on others too, and would cover more there
-    # whether that is one label at most, and no label but one that covers everything covers on some level less than on
-    # the one that was read
+    functional: bool  # whether no value has two labels: then looking up a value is an equality join
+    assumed: bool  # whether labels were read on one level although others fit, on which they would cover more
+    # whether at most one label covers more on another level, and no label (except one that covers everything) covers
+    # less there than on the level that was read
     nested: bool
     spans: exp.Table | None = None  # of the ranks that labels cover; None if each covers itself
     ranks: exp.Table | None = None  # of the places, if there are spans
@@ -229,12 +229,12 @@ class Covers:
 
 
 def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level: bool) -> Covers:
-    """Return what labels cover: on one level if all of them can be on it and ``one_level`` is set."""
+    """Return the values that labels cover: on one level if all of them can be on it and ``one_level`` is set."""
     name, of_places = places.hierarchy.column.name, {"places": places.relation}
-    # 1. What they can be in the hierarchy.
+    # 1. Their possible meanings in the hierarchy.
     query = _values_query(labels, places)
     readings = make_table(engine, f"kanon_readings_{name}", query, f"what labels of {name} may be in the hierarchy")
-    # 2. On the levels that all of them are on; else whatever each of them may be.
+    # 2. On the levels that all of them are on; else all possible meanings of each.
     (there,) = engine.row(sql.select_count(labels), f"labels of {name}")
     enough = sql.select("measures/released/enough", relations={"readings": readings}).subquery("enough")
     query = exp.select("level", sql.count_rows()).from_(enough).group_by("level").order_by("level")
@@ -249,7 +249,7 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
         read = exp.select(LABEL, sql.named(sql.column("low"), PLACE)).from_(found.copy()).subquery("covers")
         query = sql.query("attacks/covers/wider", tables={"readings": readings}, relations={"covers": read})
         wider, apart = engine.row(query, f"labels of {name} on other levels")
-    # 3. What the hierarchy does not explain: sets, and ranges with the NULL beside them.
+    # 3. Labels that the hierarchy does not explain: sets, and ranges with the NULL beside them.
     if not common and there:
         explained = exp.select(LABEL).from_(enough)
         for _, read_table, cutting in read_sets_and_ranges(engine, labels, explained, places):
@@ -264,7 +264,8 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
             )
             engine.run(exp.insert(query, found.copy()), f"values under labels of {name} as {cutting.labels}s")
     engine.run(sql.drop(readings), f"drop what labels of {name} may be in the hierarchy")
-    # 4. As spans of ranks, and value by value: in a view, if that may be as many rows as there are labels times values.
+    # 4. As spans of ranks, and value by value: in a view, if that may be as many rows as there are labels times
+    # values.
     query = sql.query("attacks/covers/spans", tables=of_places | {"found_spans": found})
     spans = make_table(engine, f"kanon_spans_{name}", query, f"values under labels of {name} as spans")
     (wide,) = engine.row(sql.select_count(found).where(sql.column("low") < sql.column("high")), f"ranges of {name}")
@@ -293,7 +294,7 @@ def make_covers(engine: Engine, labels: exp.Table, places: Places, *, one_level:
 
 
 def _values_query(labels: exp.Table, places: Places) -> exp.Query:
-    """Return the query of the values under each label, on each level that has it."""
+    """Return the values under each label, on each level that has it."""
     placements = places.labels.placements
     codes = [code_name(placement.number) for placement in placements]
     masks = [mask_name(placement.number) for placement in placements]
@@ -320,14 +321,14 @@ def _values_query(labels: exp.Table, places: Places) -> exp.Query:
 
 
 def spans_of(covers: Covers) -> dict[str, exp.Table]:
-    """Return the spans of labels, and the ranks that they are of, as statements call them."""
+    """Return the spans of labels and their ranks, as statements call them."""
     if covers.spans is None or covers.ranks is None:
         raise TypeError("Labels that cover themselves have no spans")
     return {"spans": covers.spans, "ranks": covers.ranks}
 
 
 def _require_all(engine: Engine, covers: exp.Table, there: int, name: str) -> None:
-    """Raise if some label covers nothing: an attack that cannot read the release says nothing about it."""
+    """Raise if some label covers nothing: an attack that cannot read the release is no evidence about it."""
     (read,) = engine.row(
         exp.select(sql.count_distinct(sql.column(LABEL))).from_(covers.copy()), f"labels of {name} that can be read"
     )

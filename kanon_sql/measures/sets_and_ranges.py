@@ -1,28 +1,28 @@
-r"""Labels that are made of values: the cells that are published of each part of a table, and how labels are read.
+r"""Labels built from values: the published cells of each part of a table, and reading such labels back.
 
     kanon_cells_<column>(part, label, level, n, leaves, at_root, lower, upper, low, high, has_null)
 
-One row for each part. ``label`` is the published text; ``low`` and ``high`` are the places that it goes from and to;
-those of numbers leave out NULL (``low_value`` and ``high_value``, if they are wanted, are the values there). The
-columns between them are those of a labels relation, so that all measures of cells read them alike: ``n`` rows of the
+One row for each part. ``label`` is the published text; ``low`` and ``high`` are its first and last place.
+For numbers these leave out NULL (``low_value`` and ``high_value``, if requested, are the values there). The
+columns between them are those of a labels relation, so all measures of cells read them alike: ``n`` rows of the
 table and ``leaves`` of the hierarchy are under the label, ``lower`` and ``upper`` are its extremes if it has some,
 ``level`` is the lowest one of the hierarchy whose label would cover it.
 
-Every text label that is no label of a hierarchy is made here, from the values of a part:
+Every text label that is not a label of a hierarchy is made here, from the values of a part:
 
-one value        as it is: 34, Doctorate; NULL stays NULL
+one value        unchanged: 34, Doctorate; NULL stays NULL
 a range          [20-34] of numbers, [2024-01-31 to 2024-03-02] of dates, [Bachelors to Doctorate] of texts
 several values   {Bachelors, Doctorate}: in the order of the texts; a comma or a backslash in a value gets a backslash,
                  and so does " to " in a text at the end of a range
 NULL and others  {\N, [20-34]} and {\N, Bachelors}: beside other values NULL is \N
 
-Labels of a release are turned into places again, as if these were a part of the table; the same query then says what
-that part stands for. Of a range the places of its two ends are enough.
+To read labels of a release, they are turned into places again, as if these were a part of the table. The same query
+then returns the meaning of that part. For a range the places of its two ends are enough.
 
     kanon_unread_<column>(number, label, released)     labels to read, and the rows of the release with each
     kanon_read_<column>(part, number, place_k)         places of each reading; column k is the quasi-identifier
 
-A text can often be read in several ways, for a value may have the separator in it: [a to b to c] goes from "a" to
+A text can often be read in several ways, because a value may contain the separator: [a to b to c] goes from "a" to
 "b to c", or from "a to b" to "c". Every way is tried, and counts if both ends are values.
 """
 
@@ -54,9 +54,9 @@ _LOWEST, _HIGHEST = "lowest_number", "highest_number"
 
 
 def part_labels_query(tuples: exp.Table, column: Places, cutting: Cutting, *, with_bounds: bool = False) -> exp.Select:
-    """Return the query of the published cells of a column, one for each part of the ``tuples``.
+    """Return the published cells of a column, one for each part of the ``tuples``.
 
-    ``with_bounds`` adds the values that the labels of numbers go from and to.
+    ``with_bounds`` adds the first and last values of the labels of numbers.
     """
     middle: exp.Query | None = None
     if column.ordered:
@@ -112,14 +112,14 @@ def _spans(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Query:
 
 
 def _number(column: Places, cutting: Cutting) -> dict[str, sql.Given]:
-    """Return the labels of numbers and dates (ranges, means or medians), and what these stand for."""
+    """Return the labels of numbers and dates (ranges, means or medians), and their meanings."""
     own = column.hierarchy.column
     low, high = sql.column(VALUE, _LOW), sql.column(VALUE, _HIGH)
     single = sql.column("low", "spans").eq(sql.column("high", "spans"))
     has_null = sql.column("has_null", "spans")
     if cutting.numbers == "range":
         label: exp.Expr = _if(single, text_of(low, own), _range_of(text_of(low, own), text_of(high, own), own))
-        if column.null_is_beside:  # beside nothing, it is NULL as it is
+        if column.null_is_beside:  # alone, it stays NULL
             label = _if(has_null, sql.concatenated("{", NULL, ", ", label, "}"), label)
     else:
         kind = label_type(column, cutting)
@@ -141,7 +141,7 @@ def _number(column: Places, cutting: Cutting) -> dict[str, sql.Given]:
 
 
 def _middle(tuples: exp.Table, column: Places, cutting: Cutting) -> exp.Query:
-    """Return the query of the mean or the lower median of each part, as ``middle``."""
+    """Return the mean or the lower median of each part, as ``middle``."""
     values: dict[str, sql.Given] = {}
     if cutting.numbers == "mean":
         mean: exp.Expr = sql.column("mean")
@@ -196,7 +196,7 @@ def _set() -> dict[str, sql.Given]:
 
 
 def _ends(column: Places) -> list[tuple[exp.Expr, exp.Expr]]:
-    """Return the places that a span goes from and to, as joins; and NULL, where numbers leave it out."""
+    """Return the first and last place of a span, as joins; and NULL, if numbers leave it out."""
     low, high = sql.column("low", "spans"), sql.column("high", "spans")
     ends: dict[str, exp.Expr] = {_LOW: sql.column("place", _LOW).eq(low), _HIGH: sql.column("place", _HIGH).eq(high)}
     if column.ordered and column.finite is not None:  # the ends that have a number
@@ -210,7 +210,7 @@ def _ends(column: Places) -> list[tuple[exp.Expr, exp.Expr]]:
 
 
 def _level(column: Places) -> exp.Expr:
-    """Return the lowest level whose label covers a span, as far as its ends tell."""
+    """Return the lowest level whose label covers a span, judged by its ends."""
     single: exp.Expr = sql.column("low", "spans").eq(sql.column("high", "spans"))
     no_null = exp.Not(this=sql.column("has_null", "spans"))
     if column.null_is_beside:
@@ -227,7 +227,7 @@ def _level(column: Places) -> exp.Expr:
 def _of_level(
     level: exp.Expr, of_value: exp.Expr, name: str, column: Places, of_root: exp.Expr | float | None
 ) -> exp.Expr:
-    """Return what a place has for the label of a level over it: ``name_1``, ``name_2``, ... between value and root."""
+    """Return an attribute of a place for its label on a level: ``name_1``, ``name_2``, ... between value and root."""
     inner = [sql.column(f"{name}_{above}", _LOW) for above in range(1, column.hierarchy.height)]
     return _by_level(level, [of_value, *inner, sql.literal(of_root)])
 
@@ -253,11 +253,11 @@ def _if(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Case:
     return exp.Case().when(condition, yes).else_(no)
 
 
-# How values are written
+# Writing values
 
 
 def text_of(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a value of a column as text, in the one form of all that are equal to it; NULL is NULL."""
+    """Return a value of a column as text, in one form for all equal values; NULL is NULL."""
     return value if column.type == "VARCHAR" else sql.cast(published(value, column), "VARCHAR")
 
 
@@ -270,7 +270,7 @@ def member(value: exp.Expr, column: Column) -> exp.Expr:
 
 
 def end_of_range(value: exp.Expr, column: Column) -> exp.Expr:
-    """Return a text as it is written at an end of a range: as in a set, and never with what stands between the ends."""
+    """Return a text as it is written at an end of a range: as in a set, with the separator escaped."""
     between = separator(column)
     return sql.replaced(member(value, column), between, between.replace(" ", " \\", 1))
 
@@ -280,23 +280,23 @@ def _range_of(low: exp.Expr, high: exp.Expr, column: Column) -> exp.Expr:
 
 
 def separator(column: Column) -> str:
-    """Return what stands between the ends of a range."""
+    """Return the separator between the ends of a range."""
     return "-" if column.family in {"integer", "decimal", "float"} else " to "
 
 
-# How they are read
+# Reading values
 
 
 def read_sets_and_ranges(
     engine: Engine, labels: exp.Table, explained: exp.Query, places: Places
 ) -> Iterator[tuple[exp.Table, exp.Table, Cutting]]:
-    """Yield the labels that nothing else explains, the places of those that can be read, and how: as ranges, as sets.
+    """Yield the labels that nothing else explains, the places of the readable ones, and how: as ranges, as sets.
 
     ``labels`` are ``(number, label, released)``; ``explained`` is the query of the numbers of those that need not be
-    read. Both tables are there until the next are asked for. Numbers and dates are never written as sets.
+    read. Both tables exist until the next are requested. Numbers and dates are never written as sets.
     """
     name = places.hierarchy.column.name
-    # NULL is no text.
+    # NULL is not a text.
     others = exp.Not(this=exp.In(this=sql.column("number"), query=explained.subquery()))
     query = exp.select("*").from_(labels.copy()).where(sql.column(LABEL).is_(exp.null()).not_(), others)
     unread = make_table(engine, f"kanon_unread_{name}", query, f"labels of {name} that may be sets or ranges")
@@ -324,7 +324,7 @@ def _ranges_query(unread: exp.Table, places: Places) -> exp.Query:
 
     def is_end(end: str, alias: str) -> exp.Expr:
         text, value = sql.column(end, "ends"), sql.column(VALUE, alias)
-        if own.family in {"date", "timestamp"} and places.ordered:  # however the time zone writes them
+        if own.family in {"date", "timestamp"} and places.ordered:  # whatever their time zone in the text
             return exp.TryCast(this=text, to=exp.DataType.build(own.lookup_type, dialect="duckdb")).eq(value)
         return text.eq(text_of(value, own) if places.ordered else end_of_range(value, own))
 

@@ -1,4 +1,4 @@
-"""Shares of rows and other figures, as a person writes and reads them."""
+"""Shares of rows and other figures, as people write and read them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MUCH_LOST = 0.3
 """The loss above which other settings are tried."""
 WORTH_SAYING = 0.05
 """The least difference of two losses that is worth a choice."""
-_LEAST, _MOST = 0.001, 0.99  # nothing else is called nothing, and all else less than all
-_IN_WHOLES = 0.1  # from where on shares are whole per cents
+_LEAST, _MOST = 0.001, 0.99  # nearer to 0 or 1 than the first: only a bound is shown; above the second: a decimal
+_IN_WHOLES = 0.1  # whole percents from here
 
 
 def others_lose(losses: Sequence[float], place: int, weights: Sequence[int]) -> float:
@@ -40,12 +40,12 @@ def others_lose(losses: Sequence[float], place: int, weights: Sequence[int]) -> 
 
 
 def at_most(share: float) -> str:
-    """Return a share in percent, rounded up: where less is said, more is promised."""
+    """Return a share in percent, rounded up: a lower number would promise more."""
     return f"{math.ceil(share * 1000) / 1000:.1%}"
 
 
 def in_percent(share: float) -> str:
-    """Return a share in percent, which is 0 or 100 only where it is nothing or all."""
+    """Return a share in percent: 0 or 100 only for nothing or all."""
     if share in {0, 1}:
         return f"{share:.0%}"
     if not _LEAST <= share <= 1 - _LEAST:
@@ -54,7 +54,7 @@ def in_percent(share: float) -> str:
 
 
 def threshold_text(value: float) -> str:
-    """Return a threshold or a measure of a privacy model: a whole number as it is, others with four digits."""
+    """Return a threshold or a measure of a privacy model: integers unchanged, others with four digits."""
     if math.isinf(value):
         return "no bound"
     return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"

@@ -1,6 +1,6 @@
 """(alpha,k)-anonymity: no sensitive value has more than a share alpha of a class (Wong et al. 2006).
 
-The k part is ``KAnonymity``, which is required beside it. A union of classes that satisfy the model satisfies it,
+The k part is ``KAnonymity``, which is required in addition. A union of classes that satisfy the model satisfies it,
 because a share of the union is between the shares of its parts. Not monotone with suppression.
 """
 
@@ -42,11 +42,11 @@ class AlphaKAnonymity(SensitiveModel):
 
     @property
     def least_rows(self) -> int:
-        """A row has a share of 1/n at least."""
+        """A row has a share of at least 1/n."""
         return max(1, math.ceil(1 / leniently(self.alpha) - TOLERANCE))
 
     def most(self, weighed: Weighed) -> exp.Expr:
-        """Return the rows left when the most frequent value is cut down to its share: others / (1 - alpha)."""
+        """Return the rows that remain after the most frequent value is cut down to its share: others / (1 - alpha)."""
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
         return exp.Div(
             this=as_double(exp.Paren(this=others)), expression=sql.double(max(1 - leniently(self.alpha), TOLERANCE))

@@ -1,7 +1,7 @@
-"""What a privacy model is to the search and to the published SQL.
+"""The interface of privacy models for the search and for the published SQL.
 
-The statement that verifies a release by one model is its file ``sql/models/<model>.sql``. Its measure, its condition
-and which class is the worst are taken from there, for statements about several models, too.
+The statement that verifies a release by one model is its file ``sql/models/<model>.sql``. Statements about several
+models, too, take its measure, its condition and the choice of the worst class from there.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 class PrivacyModel:
-    """A condition on every equivalence class: a measure of the class, and what it has to be.
+    """A condition on every equivalence class: a measure of the class and a threshold.
 
     ``RowModel`` measures a class from its rows alone, ``SensitiveModel`` from the values of a sensitive column in it,
-    ``PopulationModel`` against the same class of a larger table. Measure, condition and worst class are those of a
-    file; a model that has none says all three in Python.
+    ``PopulationModel`` against the same class of a larger table. Measure, condition and worst class come from a
+    file; a model without a file defines all three in Python.
 
-    Nearly all models have the property of unions (``unites``): if two classes satisfy it, so does their union.
-    Only if merging keeps a satisfied class satisfied *also when the other class was not* (``monotone``) do
-    suppressed rows become fewer upwards. Where it does not, a model says how many rows of a class could at most be
-    published by any recoding that generalizes less (``SensitiveModel.most``), and the search prunes by that.
+    Nearly all models have the property of unions (``unites``): if two classes satisfy it, so does their union. Only if
+    merging keeps a satisfied class satisfied *even if the other class was not* (``monotone``) do suppressed rows
+    become fewer upwards. Otherwise, a model bounds how many rows of a class any recoding that generalizes less could
+    publish (``SensitiveModel.most``), and the search prunes by that.
     """
 
     unites = True
 
     @property
     def name(self) -> str:
-        """As it is called in reports."""
+        """Its name in reports."""
         raise NotImplementedError
 
     @property
@@ -49,12 +49,12 @@ class PrivacyModel:
 
     @property
     def monotone(self) -> bool:
-        """Whether a class that satisfies the model still does after it was merged with any other."""
+        """True if a class that satisfies the model still does after it was merged with any other."""
         return False
 
     @property
     def least_rows(self) -> int:
-        """Rows that a class has at least that satisfies the model."""
+        """Minimum number of rows of a class that satisfies the model."""
         return 1
 
     @property
@@ -64,7 +64,7 @@ class PrivacyModel:
 
     @property
     def sensitive(self) -> str | None:
-        """The sensitive column that the model is about; None for a model of rows, and until it is named."""
+        """The sensitive column of the model; None for a model of rows, or until the column is named."""
         return None
 
     @property
@@ -73,11 +73,11 @@ class PrivacyModel:
         raise NotImplementedError
 
     def counting(self, entity: str) -> PrivacyModel:  # noqa: ARG002 - a model of rows takes it
-        """Return the model with people as members, named by this column; the same model if it counts no members."""
+        """Return the model with people as members, identified by this column; unchanged if it counts no members."""
         return self
 
     def measured(self, columns: Mapping[str, exp.Expr]) -> exp.Expr:
-        """Return the measure of a class, from what stands for the columns that the file measures."""
+        """Return the measure of a class, with the given expressions for the columns of the file."""
         return sql.selected(self.file, "measure", part="classes", values=self._thresholds, columns=columns)
 
     def is_met(self, measure: exp.Expr) -> exp.Expr:
@@ -94,7 +94,7 @@ class PrivacyModel:
 
     @property
     def _thresholds(self) -> dict[str, Any]:
-        """The numbers that the model has, under the names of the file's placeholders."""
+        """The thresholds of the model, under the names of the file's placeholders."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
         return {name: value for name, value in held.items() if isinstance(value, int | float)}
 
@@ -102,8 +102,8 @@ class PrivacyModel:
 class RowModel(PrivacyModel):
     """A model whose measure is one aggregate over the rows of a class.
 
-    It exists twice: over the rows of the frequency set that fall into the class (``coded_measure``, for the search) and
-    over the rows of the table (``readable_measure``, for what is published and verified). Both give the same number.
+    It exists twice: over the rows of the frequency set that fall into the class (``coded_measure``, for the search)
+    and over the rows of the table (``readable_measure``, for publishing and verifying). Both give the same number.
     """
 
     def coded_measure(self, *, merged: bool = False) -> exp.Expr:
@@ -114,11 +114,11 @@ class RowModel(PrivacyModel):
         raise NotImplementedError
 
     def readable_measure(self, entity: exp.Expr | None) -> exp.Expr:
-        """Return the class's measure as an aggregate over rows; ``entity`` is the column that names a person."""
+        """Return the class's measure as an aggregate over rows. ``entity`` is the column that identifies a person."""
         raise NotImplementedError
 
     def measure_of(self, rows: exp.Expr) -> exp.Expr:
-        """Return the measure of a class of so many rows, if the model counts rows."""
+        """Return the measure of a class with this number of rows, if the model counts rows."""
         raise NotImplementedError
 
     def combined_measure(self, n: exp.Expr, entity: exp.Expr | None) -> exp.Expr:
@@ -129,6 +129,6 @@ class RowModel(PrivacyModel):
 N = "n"
 """Column of the frequency set: rows of the table with this tuple of codes."""
 PERSONS = "persons"
-"""Column of the frequency set: entities all of whose rows have this tuple."""
+"""Column of the frequency set: the number of entities whose rows all have this tuple."""
 ENTITY = "entity"
 """Column of the frequency set: an entity whose rows have several tuples, as a number; else NULL."""

@@ -1,10 +1,10 @@
 """Beta-likeness: no sensitive value is much more frequent in a class than in the table (Cao & Karras 2012).
 
 *Basic*: ``(p_i - q_i) / q_i <= beta`` for every value with ``p_i > q_i``, where p is the value's share of the class
-and q its share of the table. *Enhanced*: ``(p_i - q_i) / q_i <= min(beta, -ln q_i)``, so that frequent values gain
+and q its share of the table. *Enhanced*: ``(p_i - q_i) / q_i <= min(beta, -ln q_i)``, so frequent values may gain
 less.
 
-Both are upper bounds on shares, ``p_i <= u_i``, so that a union of classes that satisfy them satisfies them. Not
+Both are upper bounds on shares, ``p_i <= u_i``, so a union of classes that satisfy them satisfies them. Not
 monotone with suppression.
 """
 
@@ -29,11 +29,11 @@ from kanon_sql.sql import build as sql
 
 
 def most_under_caps(weighed: Weighed, cap: exp.Expr) -> exp.Expr:
-    """Return how many rows of a class can be published at most where each value's share has a cap.
+    """Return how many rows of a class can be published at most if each value's share has a cap.
 
-    Of the values S that are above their caps in the class, x published rows have at most ``x * (sum of the caps of
-    S)``; so x is at most the rows of the others divided by ``1 - (sum of the caps of S)``; unbounded where that is
-    not positive.
+    Of the values S that exceed their caps in the class, x published rows have at most ``x * (sum of the caps of
+    S)``. So x is at most the number of rows with other values, divided by ``1 - (sum of the caps of S)``; unbounded if
+    that is not positive.
     """
     allowed = exp.Mul(this=exp.Paren(this=cap), expression=weighed.class_n)
     above = exp.GT(this=as_double(weighed.n), expression=allowed)
@@ -46,7 +46,7 @@ def most_under_caps(weighed: Weighed, cap: exp.Expr) -> exp.Expr:
 
 @dataclass(frozen=True)
 class _BetaLikeness(SensitiveModel):
-    """A bound on what a value gains in a class, by its measure."""
+    """A bound on the gain of a value in a class, by its measure."""
 
     beta: float
     letter: ClassVar[str] = "beta"

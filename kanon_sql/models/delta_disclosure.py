@@ -1,9 +1,9 @@
-"""Delta-disclosure privacy: a class tells little about any sensitive value (Brickell & Shmatikov 2008).
+"""Delta-disclosure privacy: a class reveals little about any sensitive value (Brickell & Shmatikov 2008).
 
 ``|ln(p_i / q_i)| < delta`` for every value of the table, where p is the value's share of the class and q its share of
 the table. A value that a class does not have violates it: its p is 0.
 
-These are bounds on shares from both sides, so that a union of classes that satisfy them satisfies them. Not monotone
+These are bounds on shares from both sides, so a union of classes that satisfy them satisfies them. Not monotone
 with suppression.
 """
 
@@ -28,10 +28,10 @@ from kanon_sql.sql import build as sql
 
 @dataclass(frozen=True)
 class DeltaDisclosure(SensitiveModel):
-    """The logarithm of what a value's share of a class is to its share of the table stays below ``delta``.
+    """The absolute logarithm of the ratio of a value's share of a class to its share of the table is below ``delta``.
 
     Attributes:
-        delta: from a millionth to 700, where every share that differs from 0 is allowed.
+        delta: from a millionth to 700, where every share except 0 is allowed.
     """
 
     delta: float

@@ -16,7 +16,7 @@ from kanon_sql.models.base import ENTITY, PERSONS, N, RowModel
 from kanon_sql.sql import build as sql
 
 LARGEST = 2**62
-"""The largest k: no engine counts so far, and one that compares with it may be wrong."""
+"""The largest k: no engine counts this far, and comparisons with larger numbers may be wrong."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class KAnonymity(RowModel):
     """Every class has at least ``k`` members.
 
     Attributes:
-        entity: the column that names the person that a row is about. With it, members are distinct people, not
+        entity: the column that identifies the person of a row. With it, members are distinct people, not
             rows; a row without a name (NULL) counts for no person.
     """
 
@@ -47,7 +47,7 @@ class KAnonymity(RowModel):
 
     @property
     def least_rows(self) -> int:
-        """The smallest class that may be published: a person has one row at least."""
+        """The smallest class that may be published: a person has at least one row."""
         return self.k
 
     def counting(self, entity: str) -> KAnonymity:
@@ -57,7 +57,7 @@ class KAnonymity(RowModel):
     def coded_measure(self, *, merged: bool = False) -> exp.Expr:
         """Return the members of a class: rows; or people with one tuple, plus distinct people with several.
 
-        To tell people apart takes five times as long as to count the rows of them, where each has one.
+        Counting distinct people takes five times as long as counting their rows, if each has one.
         """
         if self.entity is None:
             return exp.Sum(this=sql.column(N))

@@ -1,23 +1,22 @@
 """k-anonymity of every m columns: each published combination of values of m quasi-identifiers is shared by k rows.
 
-For tables with more quasi-identifiers than an attacker knows of a person. Terrovitis, Mamoulis & Kalnis (2008)
-have the model for sets of items, as k^m-anonymity; what is counted here is the release alone: a row that is left out
-is in no class.
+For tables with more quasi-identifiers than an attacker knows about a person. Terrovitis, Mamoulis & Kalnis (2008)
+have the model for sets of items, as k^m-anonymity. Here only the release counts: a suppressed row is in no class.
 
-It is no condition on one class of all columns. But among all sets of rows in which every class by m columns has k
+This is not a condition on one class of all columns. But among all sets of rows in which every class by m columns has k
 members (rows, or distinct people) there is a greatest one: the union of two such sets is another, since each of its
-classes has all rows of a class of one of them. It is what is left when rows in a class of fewer than k are taken out
-until there is none: no row of such a set is ever taken out, because its classes are part of those at hand. Rows that
-are alike in all columns stay or go together, so a node has, for each of its classes, a *shared* number: the members of
-the smallest class by m columns that it is part of; none where it is left out. By that number it is a condition on one
-class.
+classes has all rows of a class of one of them. To find it, remove rows in classes of fewer than k members until there
+are none: no row of such a set is ever removed, because its classes are part of the current ones. Rows that
+are alike in all columns stay or go together. So a node has, for each of its classes, a *shared* number: the members of
+the smallest class by m columns that it is part of, or none if the class is removed. With that number, the model is a
+condition on one class.
 
-A local recoding takes the greatest set of the rows that are left at each step, at the node of the step, and leaves out
-what is left after the last one. All its rows together keep to the model: a class of the release by m columns has all
-rows of a class of some step, which has k members, and more rows only add to them.
+A step of a local recoding publishes, at its node, the greatest such set of the remaining rows. The rows that remain
+after the last step are suppressed. All published rows together satisfy the model: a class of the release by m columns
+has all rows of a class of some step, which has k members, and more rows only add to them.
 
-Monotone, with suppression: a set of rows that keeps to it at a node does so at every node above, where classes are
-unions. So the greatest one only grows upwards.
+Monotone, with suppression: a set of rows that satisfies it at a node does so at every node above, where classes are
+unions. So the greatest set only grows upwards.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _NAMED = "k-anonymity of any "
 
 @dataclass(frozen=True)
 class KnownSubsets(PrivacyModel):
-    """Every class by ``m`` quasi-identifiers has at least ``k`` members; by fewer, then, too.
+    """Every class by ``m`` quasi-identifiers has at least ``k`` members; so has every class by fewer.
 
     Attributes:
-        m: how many quasi-identifiers are known of a person, at most; all of them, where there are fewer.
-        k: the fewest members; None takes that of the policy, which then is required of these classes alone.
-        entity: the column that names the person that a row is about, where members are distinct people.
+        m: maximum number of quasi-identifiers that are known about a person; all of them, if there are fewer.
+        k: minimum number of members. None takes the k of the policy, which then applies to these classes alone.
+        entity: the column that identifies the person of a row, if members are distinct people.
     """
 
     m: int
@@ -74,7 +73,7 @@ class KnownSubsets(PrivacyModel):
 
     @property
     def least_rows(self) -> int:
-        """Rows of a class by all columns: one may be alone in these."""
+        """Rows of a class by all columns: even a single row may be one."""
         return 1
 
     def counting(self, entity: str) -> KnownSubsets:
@@ -82,21 +81,21 @@ class KnownSubsets(PrivacyModel):
         return replace(self, entity=entity)
 
     def subsets(self, width: int) -> int:
-        """Return how many subsets of m columns so many quasi-identifiers have."""
+        """Return how many subsets of m columns this number of quasi-identifiers has."""
         return math.comb(width, min(self.m, width))
 
     def of_node(self, shared: exp.Table) -> KMap:
-        """Return the model at one node: ``shared`` has the shared number of its classes, as rows of a population."""
+        """Return the model at one node. ``shared`` has the shared number of its classes, as rows of a population."""
         return KMap(self.required, population=shared)
 
 
 def columns_named(name: str) -> int | None:
-    """Return of how many columns k was promised, from the name of a model; None if not of some."""
+    """Return for how many columns k was promised, from the name of a model; None if not for some of them."""
     return int(name.removeprefix(_NAMED).split()[0].replace(",", "")) if name.startswith(_NAMED) else None
 
 
 def known_subsets_of(models: Iterable[PrivacyModel]) -> KnownSubsets | None:
-    """Return the model by which k is required of some of the columns; None where it is of all, or not at all."""
+    """Return the model that requires k of some of the columns; None if k applies to all, or is not required."""
     return next((model for model in models if isinstance(model, KnownSubsets)), None)
 
 

@@ -1,18 +1,19 @@
 """l-diversity: every class has several sensitive values (Machanavajjhala et al. 2007), in three forms.
 
-*Distinct*: at least l different values. Monotone, with suppression: a merged class has all values of each of its parts.
+*Distinct*: at least l different values. Monotone, with suppression: a merged class has all values of each of its
+parts.
 
 *Entropy*: values spread as evenly as l equally frequent ones, ``-sum p_i ln p_i >= ln l``. The measure is reported as
 ``exp`` of the entropy: the number of equally frequent values with the same entropy, to be compared with l itself. With
-class counts ``n_i`` and their sum N the entropy is ``ln N - (sum n_i ln n_i) / N``, in one pass. Entropy is concave, so
-that a union of classes that satisfy the model satisfies it. Not monotone with suppression: a class may merge with a
+class counts ``n_i`` and their sum N the entropy is ``ln N - (sum n_i ln n_i) / N``, in one pass. Entropy is concave,
+so a union of classes that satisfy the model satisfies it. Not monotone with suppression: a class may merge with a
 one-sided one that was suppressed, and fail.
 
 *Recursive (c,l)*: no value is too frequent. With the counts of a class in descending order ``r_1 >= r_2 >= ... >=
 r_m``: ``r_1 < c * (r_l + ... + r_m)``. The measure is ``r_1 / (r_l + ... + r_m)``, the c that the class has: it must
-stay below c. It is infinite where a class has fewer than l values. A union of classes that satisfy the model satisfies
-it: its r_1 is at most the sum of theirs, and what is left without l - 1 values is at least the sum of what is left in
-each without its own l - 1 largest. Not monotone with suppression.
+stay below c. It is infinite if a class has fewer than l values. A union of classes that satisfy the model satisfies
+it: its r_1 is at most the sum of theirs, and its sum without l - 1 values is at least the sum over the classes, each
+without its own l - 1 largest. Not monotone with suppression.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ class DistinctLDiversity(SensitiveModel):
 
     @property
     def least_rows(self) -> int:
-        """As many rows as values."""
+        """At least one row per value."""
         return self.l
 
     def most(self, weighed: Weighed) -> exp.Expr:  # noqa: ARG002 - the bound holds for every class
-        """Return 0: what has too few values has too few in every part of it."""
+        """Return 0: if a class has too few values, so has every part of it."""
         return sql.literal(0)
 
 
@@ -70,7 +71,7 @@ class EntropyLDiversity(SensitiveModel):
     """The entropy of the sensitive column in every class is at least ``ln l``.
 
     Attributes:
-        l: how many equally frequent values have that entropy; need not be whole.
+        l: number of equally frequent values with that entropy; may be fractional.
     """
 
     l: float  # noqa: E741 - the name that the field has in the literature
@@ -87,17 +88,17 @@ class EntropyLDiversity(SensitiveModel):
 
     @property
     def least_rows(self) -> int:
-        """As many rows as values: no fewer than l of them have that entropy."""
+        """At least one row per value: fewer than l values cannot have that entropy."""
         return math.ceil(self.l - 4 * TOLERANCE)
 
     def most(self, weighed: Weighed) -> exp.Expr:
-        """Return a bound from the most frequent value: its share is at most p where the entropy is that of ln l.
+        """Return a bound from the most frequent value: its share is at most p if the entropy is ``ln l``.
 
-        With m values in the table, a share of p leaves at most ``h(p) + (1 - p) ln(m - 1)``. So of the N rows, M of
-        which have the most frequent value, at most ``(N - M) / (1 - p)`` can be published together. With fewer than l
-        values none can.
+        With m values in the table, a share of p leaves an entropy of at most ``h(p) + (1 - p) ln(m - 1)``. So of N
+        rows, M of them with the most frequent value, at most ``(N - M) / (1 - p)`` can be published together. With
+        fewer than l values none can.
         """
-        # At its highest entropy is flat: what the tolerance makes of l makes thousands of times more of a share.
+        # Entropy is flat at its maximum: the tolerance on l becomes thousands of times larger on a share.
         largest = largest_share(self.l - 4 * TOLERANCE, weighed.values_of_table or 1)
         others = exp.Sub(this=weighed.rows, expression=exp.Max(this=weighed.n))
         bound = exp.Div(this=as_double(exp.Paren(this=others)), expression=sql.double(max(1 - largest, 1e-12)))
@@ -106,7 +107,7 @@ class EntropyLDiversity(SensitiveModel):
 
 
 def largest_share(l: float, values: int) -> float:  # noqa: E741 - as above
-    """Return the largest share that one of so many values can have where the entropy is at least ``ln l``."""
+    """Return the largest share that one of so many values can have if the entropy is at least ``ln l``."""
     if l <= 1:
         return 1.0
 
@@ -126,7 +127,7 @@ def _ranked_tail(n: exp.Expr, place: exp.Expr, l: int) -> exp.Expr:  # noqa: E74
     return total_where(n, exp.GTE(this=place, expression=sql.literal(l)))
 
 
-_FEW = 16  # values whose rows a search keeps for each class; more of them are ranked
+_FEW = 16  # values whose rows a search keeps for each class; with more, values are ranked
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class RecursiveCLDiversity(SensitiveModel):
 
     Attributes:
         c: above 0.
-        l: a whole number of at least 1.
+        l: an integer of at least 1.
     """
 
     c: float
@@ -158,12 +159,12 @@ class RecursiveCLDiversity(SensitiveModel):
 
     @property
     def least_rows(self) -> int:
-        """As many rows as values."""
+        """At least one row per value."""
         return self.l
 
     @property
     def ranks_values(self) -> bool:
-        """Whether so many values count that a search ranks them."""
+        """True if so many values count that a search ranks them."""
         return self.l > _FEW
 
     def _tail(self, weighed: Weighed) -> exp.Expr:
@@ -176,7 +177,7 @@ class RecursiveCLDiversity(SensitiveModel):
         return _ranked_tail(weighed.n, weighed.place, self.l)
 
     def measure(self, weighed: Weighed) -> exp.Expr:
-        """Return the c that the class has: as in the file, but without ranks where they are not needed."""
+        """Return the c that the class has: as in the file, but without ranks if they are not needed."""
         ranked, tail = _ranked_tail(sql.column("n"), sql.column("place"), self.l), self._tail(weighed)
 
         def replaced(node: exp.Expr) -> exp.Expr:
@@ -185,10 +186,10 @@ class RecursiveCLDiversity(SensitiveModel):
         return self.measured({}).transform(lambda node: tail.copy() if node == ranked else replaced(node))
 
     def most(self, weighed: Weighed) -> exp.Expr:
-        """Return the rows left when the l - 1 most frequent values are cut down to c times the others.
+        """Return the rows that remain after the l - 1 most frequent values are cut down to c times the others.
 
-        What is left without the l - 1 largest counts is never more in a part of the class; none of these counts may
-        reach c times that.
+        The sum without the l - 1 largest counts is never larger in a part of the class, and none of these counts may
+        reach c times that sum.
         """
         tail = self._tail(weighed)
         # In one aggregate: a count among the l - 1 largest is cut down to c times the tail, which is a sum itself.

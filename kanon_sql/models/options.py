@@ -1,7 +1,7 @@
-"""How each privacy model is required: its option on the command line, its setting in kanon.toml, its help.
+"""Options of the privacy models: on the command line, in kanon.toml, and their help.
 
-A model declares this in its own file, as ``OPTIONS``, a tuple of ``ModelOption``. A new model is registered by the name
-of that file in ``MODULES``.
+A model declares them in its own file, as ``OPTIONS``, a tuple of ``ModelOption``. To register a new model, add the
+name of that file to ``MODULES``.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ class Variant:
     """A further option of a model that chooses one of its variants by a word, such as ``--distance ordered``."""
 
     name: str  # of the model's field, of the setting and of the option
-    values: tuple[str, ...]  # the words
+    values: tuple[str, ...]  # the possible values
     title: str  # of the model, in messages
-    metavar: str  # what stands for a word in the help
+    metavar: str  # placeholder of a value in the help
     text: str  # the help
 
 
 @dataclass(frozen=True)
 class ModelOption:
-    """How a model is required: by its option and its setting."""
+    """The option and the setting that require a model."""
 
     name: str  # of the setting in [privacy]; the option of the command line has hyphens for underscores
-    model: type[Any]  # its class; one with a method ``about`` is about a sensitive column, which the option may name
+    model: type[Any]  # its class; one with a method ``about`` has a sensitive column, which the option may name
     thresholds: tuple[str, ...]  # the fields of the class that are numbers, in the order in which they are written
-    metavar: str  # what stands for the thresholds in the help
+    metavar: str  # placeholder of the thresholds in the help
     text: str  # the help
-    whole: tuple[str, ...] = ()  # those of the thresholds that are whole numbers
+    whole: tuple[str, ...] = ()  # the thresholds that are integers
     variant: Variant | None = None  # a further option that chooses a variant of the model
     is_shown: bool = False  # whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``
 
     @property
     def names_column(self) -> bool:
-        """Whether the model is about a sensitive column."""
+        """True if the model is about a sensitive column."""
         return hasattr(self.model, "about")
 
     def make(self, values: Sequence[float], column: str | None) -> PrivacyModel:
@@ -74,6 +74,6 @@ class ModelOption:
 
 @cache
 def model_options() -> Mapping[str, ModelOption]:
-    """Return the options of every model but k-anonymity, by their names."""
+    """Return the options of every model except k-anonymity, by their names."""
     files = [import_module(f"kanon_sql.models.{module}") for module in MODULES]
     return {option.name: option for file in files for option in file.OPTIONS}

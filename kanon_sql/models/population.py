@@ -1,24 +1,25 @@
 """k-map and delta-presence: models that compare a class with the same class of a larger table, the population.
 
-The population is a table with the same quasi-identifiers, of which the table that is anonymized is a part. Its values
-are generalized by the same hierarchies; a row of it whose value no hierarchy knows is in no class.
+The population is a table with the same quasi-identifiers. The table to anonymize is a part of it. Its values
+are generalized by the same hierarchies; a row of it with a value that is in no hierarchy is in no class.
 
 **k-map**: every published class is at least k rows in the population (Sweeney 2001). Weaker than k-anonymity: an
-attacker does not know who of the population is in the table. Monotone, with suppression: a class of the population only
-grows.
+attacker does not know which people of the population are in the table. Monotone, with suppression: a class of the
+population only grows.
 
-**Delta-presence**: nothing is learned about whether a person of the population is in the table (Nergiz, Atzori &
+**Delta-presence**: nobody learns whether a person of the population is in the table (Nergiz, Atzori &
 Clifton 2007). ``delta_min <= |class in the release| / |class in the population| <= delta_max``, for every class of the
 population: one without a row in the release has the ratio 0. So with ``delta_min`` above 0
 
 - every class of the population has rows in the table (``covers``), and no row is suppressed: the ratio of its class in
   the release would be 0. A search then has a suppression limit of 0 (``prepare.problem_of``).
 - The ratio of a union of classes of the population is between their ratios. A class of a higher node is such a union:
-  where every class of the population keeps to the bounds at a node, it does so at every node above. Where one fails at
-  a node, some part of it fails at each node below. So unions keep to the model, and what fails prunes what is below.
+  if every class of the population satisfies the bounds at a node, it does so at every node above. If one fails at
+  a node, some part of it fails at each node below. So unions satisfy the model, and a failing node prunes all nodes
+  below.
 
-With ``delta_min`` 0, classes without a row keep to the model, and rows may be suppressed. Unions keep to it too, but
-not those with classes that were suppressed: the model is not monotone.
+With ``delta_min`` 0, classes without a row satisfy the model, and rows may be suppressed. Unions satisfy it too, but
+not unions with classes that were suppressed: the model is not monotone.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ if TYPE_CHECKING:
 class PopulationModel(PrivacyModel):
     """A condition on every class and the same class of the population."""
 
-    # the frequency set of the population, once there is one: with the keys of that of the table
+    # the frequency set of the population, once it exists, with the same keys as that of the table
     population: exp.Table | None = field(default=None, repr=False, compare=False)
 
     @property
     def covers(self) -> bool:
-        """Whether a class of the population that has no row in the release fails the model."""
+        """True if a class of the population that has no row in the release fails the model."""
         return False
 
     def coded(self, population: exp.Table) -> Self:
-        """Return the model, knowing the frequency set of the population."""
+        """Return the model with the frequency set of the population."""
         return replace(self, population=population)
 
     def compared(self, rows: exp.Expr, in_population: exp.Expr) -> exp.Expr:
@@ -61,7 +62,7 @@ class KMap(PopulationModel):
     """Every class has at least ``k`` rows in the population.
 
     Attributes:
-        k: the fewest rows of the population.
+        k: minimum number of rows in the population.
     """
 
     k: int
@@ -83,8 +84,8 @@ class DeltaPresence(PopulationModel):
     """The share of every class of the population that is in the table lies between two bounds.
 
     Attributes:
-        delta_min: from 0; a small share says that a person is not in the table.
-        delta_max: to 1; a large share says that a person is in it.
+        delta_min: at least 0. A small share shows that a person is not in the table.
+        delta_max: at most 1. A large share shows that a person is in it.
     """
 
     delta_min: float
@@ -105,7 +106,7 @@ class DeltaPresence(PopulationModel):
 
     @property
     def covers(self) -> bool:
-        """Whether a class of the population that has no row in the release fails the model."""
+        """True if a class of the population that has no row in the release fails the model."""
         return self.delta_min > 0
 
     @property

@@ -1,4 +1,4 @@
-"""What models of a sensitive column have in common: they measure how its values are spread over a class.
+"""The common part of models of a sensitive column: they measure how its values are spread over a class.
 
 A class is given as ``weighed`` rows, one for each sensitive value that it has (NULL is a value like any other)::
 
@@ -9,8 +9,8 @@ A class is given as ``weighed`` rows, one for each sensitive value that it has (
     share     the value's share of the whole table, 0 to 1
     values    how many values the whole table has
 
-A model is an aggregate over them. Comparisons leave ``TOLERANCE``: sums of shares are floating-point numbers, and a
-class that lies exactly on the threshold must be judged alike in the search and in the release.
+A model is an aggregate over them. Comparisons allow for ``TOLERANCE``: sums of shares are floating-point numbers, and
+a class exactly on the threshold must get the same result in the search and in the release.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from kanon_sql.models.k_anonymity import LARGEST
 from kanon_sql.sql import build as sql
 
 TOLERANCE = 1e-9
-"""How much a measure may be off its threshold."""
+"""Tolerance of a measure at its threshold."""
 
 
 @dataclass(frozen=True)
 class SensitiveFacts:
-    """How a sensitive column is coded for the search."""
+    """The coding of a sensitive column for the search."""
 
     code: str  # the column of the frequency set that holds the code of the value
     shares: exp.Table  # the relation of the values' shares of the table, by code
-    values: int  # how many values the table has
-    # what the values are compared by, where the distance between values counts; else None
+    values: int  # number of values in the table
+    # the features of the values, if the model uses distances between them; else None
     features: exp.Table | None = None
 
 
@@ -49,7 +49,7 @@ class Weighed:
         """Take the names.
 
         ``names``: of the columns that are called ``n``, ``class_n``, ``place``, ``share`` and ``values`` above;
-        ``values``: how many values the whole table has, where that is known beforehand; ``coded``: whether the query is
+        ``values``: number of values in the whole table, if it is known beforehand; ``coded``: whether the query is
         for a search, and not for reading.
         """
         self._names = names
@@ -80,22 +80,22 @@ class Weighed:
 class SensitiveModel(PrivacyModel, ABC):
     """A condition on the values of a sensitive column in every class."""
 
-    sensitive: str | None = None  # the column; may be left out where the policy has only one sensitive column
-    facts: SensitiveFacts | None = field(default=None, repr=False, compare=False)  # how it is coded, once it is
+    sensitive: str | None = None  # the column; may be omitted if the policy has only one sensitive column
+    facts: SensitiveFacts | None = field(default=None, repr=False, compare=False)  # its coding, once there is one
 
     compares_shares: ClassVar[bool] = False
-    """Whether the shares that values have of a class are compared with those that they have of the table."""
+    """True if the shares of values in a class are compared with their shares of the table."""
 
     @property
     def coding(self) -> SensitiveFacts:
-        """How its column is coded."""
+        """The coding of its column."""
         if self.facts is None:
             raise TypeError(f"The sensitive column of {self.name} was not coded")
         return self.facts
 
     @property
     def ranks_values(self) -> bool:
-        """Whether a search needs the rank of each value in its class."""
+        """True if a search needs the rank of each value in its class."""
         return False
 
     def about(self, column: str) -> Self:
@@ -103,7 +103,7 @@ class SensitiveModel(PrivacyModel, ABC):
         return replace(self, sensitive=column)
 
     def coded(self, facts: SensitiveFacts) -> Self:
-        """Return the model, knowing how its column is coded."""
+        """Return the model with the coding of its column."""
         return replace(self, facts=facts)
 
     def measure(self, weighed: Weighed) -> exp.Expr:
@@ -112,11 +112,11 @@ class SensitiveModel(PrivacyModel, ABC):
 
     @abstractmethod
     def most(self, weighed: Weighed) -> exp.Expr:
-        """Return an aggregate: rows of a class, of those that do not satisfy the model, that could be published.
+        """Return an aggregate: of a class that fails the model, the maximum number of rows that could be published.
 
-        No recoding that generalizes less publishes more of them. Whatever it publishes is a union of classes that
-        satisfy the model, so that it satisfies the model itself: the number is at least as large as the largest part of
-        the class's rows that does.
+        No recoding that generalizes less publishes more of them. Its published rows are a union of classes that
+        satisfy the model, so the union satisfies the model itself: the number is at least the size of the largest part
+        of the class's rows that satisfies it.
         """
 
 
@@ -136,7 +136,7 @@ def total_where(value: exp.Expr, condition: exp.Expr) -> exp.Expr:
 
 
 def leniently(threshold: float) -> float:
-    """Return a threshold for a bound: on its far side, so that the bound leaves out nothing that is judged to hold."""
+    """Return a threshold for a bound: on its far side, so the bound excludes nothing that counts as satisfied."""
     return threshold + 4 * TOLERANCE
 
 
@@ -152,9 +152,9 @@ def checked_number(value: object, what: str, *, least: float, most: float = math
 
 
 def checked_count(value: object, what: str) -> int:
-    """Return a threshold that is a whole number of at least 1."""
+    """Return a threshold that is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{what} must be a whole number of at least 1, not {value!r}.")
-    if value > LARGEST:  # no engine counts so far, and one that compares with it may be wrong
+    if value > LARGEST:  # no engine counts this far, and comparisons with larger numbers may be wrong
         raise UsageError(f"{what} is more than any table has rows.")
     return value

@@ -4,8 +4,8 @@ The distance of both distributions is the earth mover's, for one of three distan
 
 - *equal*: all values are equally far apart. ``1/2 sum |p_i - q_i|``.
 - *ordered*: values are as far apart as their ranks. ``1/(m-1) sum_i |sum_{j<=i} (p_j - q_j)|`` over the m values of
-the table.
-- *hierarchical*: values are as far apart as the level of their lowest common label is high, of H levels. On a tree
+  the table.
+- *hierarchical*: the distance of two values is the level of their lowest common label, as a share of H levels. On a tree
   whose leaves are equally deep that is ``1/(2H)`` times the sum over all labels below the root, and all values, of
   the difference of their shares: mass that must leave the subtree of a label passes its edge once, and climbs
   ``1/(2H)`` on it.
@@ -15,19 +15,19 @@ features::
 
     D = (2 sum over f of max(0, p_f - q_f) - sum p_f + sum q_f) / scale
 
-since |x| = 2 max(0, x) - x; a feature that the class lacks adds nothing to the first two sums, so that it needs no
+since |x| = 2 max(0, x) - x. A feature that the class lacks adds nothing to the first two sums, so it needs no
 row. The scale is 2, m - 1 or 2H.
 
-The distance is convex, so that a union of classes that satisfy the model satisfies it. Not monotone with suppression.
+The distance is convex, so a union of classes that satisfy the model satisfies it. Not monotone with suppression.
 
-**Features** are made as a relation
+**Features** are stored as a relation
 
     features(value, feature, share, total, scale)
 
 A value has one row for each of its features: under the *ordered* distance the first i values of the table, for every
 i from its own rank; under the *hierarchical* one its label on every level below the root. Features are numbered.
-``share`` is the feature's share of the table, ``total`` the sum of the shares of all features, and ``scale`` what the
-sum of their differences is divided by.
+``share`` is the feature's share of the table, ``total`` the sum of the shares of all features, and ``scale`` the
+divisor of the sum of their differences.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ _FILES = {
     "hierarchical": "models/t_closeness_hierarchical",
 }
 FEATURES = ("share", "total", "scale")
-"""Columns that tell of a feature, beside its number."""
+"""Columns of a feature, besides its number."""
 _MOST_FEATURES = 10_000_000
-"""Rows of features that are made at most: of m ordered values there are m (m + 1) / 2."""
+"""Maximum number of rows of features: m ordered values have m (m + 1) / 2."""
 
 _ORDERED_TYPE = re.compile("U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL|DATE|TIME|INTERVAL")
 
@@ -91,7 +91,7 @@ class TCloseness(SensitiveModel):
 
     @property
     def name(self) -> str:
-        """With its distance, once that is known."""
+        """With its distance, once it is known."""
         return f"t-closeness, {self.distance} distance" if self.distance else "t-closeness"
 
     @property
@@ -101,8 +101,8 @@ class TCloseness(SensitiveModel):
     def most(self, weighed: Weighed) -> exp.Expr:
         """Return the rows that can be published at most, by the equal distance.
 
-        Let S be the values that the class has too few of. Of x published rows, at most those that the class has in S
-        are in S; and they must be at least ``(q_S - t) x``.
+        Let S be the values that are rarer in the class than in the table. Of x published rows, at most the class's own
+        rows in S are in S; and they must be at least ``(q_S - t) x``.
         """
         enough = exp.GTE(this=weighed.share_of_class, expression=weighed.share)
         rows = total_where(weighed.n, sql.negated(exp.Paren(this=enough)))
@@ -121,19 +121,18 @@ class TCloseness(SensitiveModel):
     def spread_measure(self, p: exp.Expr, share: exp.Expr, total: exp.Expr, scale: exp.Expr) -> exp.Expr:
         """Return the distance as an aggregate over the features that a class has.
 
-        These are their shares of the class and of the table, the sum of all shares of the table, and what the sum of
-        differences is divided by; that is 0 where there is only one value.
+        Arguments: the shares of a feature in the class and in the table, the sum of all shares of the table, and the
+        divisor of the sum of differences, which is 0 if there is only one value.
         """
         return self.measured({"p": p, "share": share, "total": total, "scale": scale})
 
     def spread_most(self, p: exp.Expr, share: exp.Expr, total: exp.Expr, scale: exp.Expr, rows: exp.Expr) -> exp.Expr:
         """Return the rows of a class that can be published at most, over its features.
 
-        With the signs s_f of ``p_f - q_f`` in the class, ``sum s_f (p_f - q_f) <= t scale`` must hold in what is
-        published. That sum is linear in the shares of values; a value's weight is the sum of the signs of its
-        features, at most W, the number of positive ones (of the
-        levels, in a tree). With ``A = sum s_f p_f`` and ``E = sum |p_f - q_f|`` of the
-        class, x of N rows need ``x (W - A + E - t scale) <= N (W - A)``.
+        With the signs s_f of ``p_f - q_f`` in the class, the published rows must satisfy ``sum s_f (p_f - q_f) <= t
+        scale``. That sum is linear in the shares of values. A value's weight is the sum of the signs of its features,
+        at most W, the number of positive ones (of the levels, in a tree). With ``A = sum s_f p_f`` and ``E = sum |p_f
+        - q_f|`` of the class, x of N rows need ``x (W - A + E - t scale) <= N (W - A)``.
         """
         above = exp.GT(this=p, expression=share)
         positive: exp.Expr = as_double(sql.where(sql.count_rows(), above))
@@ -164,17 +163,17 @@ def _differences(p: exp.Expr, share: exp.Expr, total: exp.Expr) -> exp.Expr:
 
 
 def compares_features(model: PrivacyModel) -> TypeGuard[TCloseness]:
-    """Tell whether a model compares features of values, and not values."""
+    """Return True if a model compares features of values, not values."""
     return isinstance(model, TCloseness) and model.distance in {"ordered", "hierarchical"}
 
 
 def natural_distance(column: Column) -> Distance:
-    """Return the distance that is meant where none was named: ordered for numbers, dates and times, else equal."""
+    """Return the default distance: ordered for numbers, dates and times, else equal."""
     return "ordered" if _ORDERED_TYPE.match(folded(column.type).upper()) else "equal"
 
 
 def require_few(values: int, column: str) -> None:
-    """Raise where an ordered distance over so many values would never end."""
+    """Raise if an ordered distance over so many values would never end."""
     if values * (values + 1) // 2 > _MOST_FEATURES:
         raise UsageError(
             f"The ordered distance compares the first 1, 2, 3, ... values of column {column!r}, which has {values:,} "
@@ -193,8 +192,8 @@ def hierarchical_features(
     """Return the query of the features of the hierarchical distance.
 
     ``shares``: a relation (value, share, ...) with one row for each value of the table; ``value``: its column of
-    values, to look up in the hierarchy; ``code``: its column that is to be the value of the features; ``lookup``: the
-    hierarchy of the column; ``height``: its levels above the values; ``family``: of the types of the values, where they
+    values, to look up in the hierarchy; ``code``: its column that becomes the value of the features; ``lookup``: the
+    hierarchy of the column; ``height``: its levels above the values; ``family``: of the types of the values, if they
     may have to be compared with NULLs.
     """
     labels: list[exp.Query] = []

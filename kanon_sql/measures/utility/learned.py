@@ -1,17 +1,18 @@
 """What a model learns from a release: to distinguish it from the original, and to predict a column.
 
-**pMSE** (propensity score mean squared error, Snoke et al. 2018): records of original and release are stacked; a model
-learns to say from which of them a record is. With c the share of records of the release and p_i the probability that
-the model gives record i of being one of the release, pMSE = mean((p_i - c)^2): 0 where the model cannot distinguish
-them, c (1 - c) where it always can. Two models: a logistic regression with main effects and, if there are few
+**pMSE** (propensity score mean squared error, Snoke et al. 2018): records of original and release are stacked, and a
+model learns which of them a record is from. With c the share of records of the release and p_i the probability that
+the model gives record i of being one of the release, pMSE = mean((p_i - c)^2): 0 if the model cannot distinguish
+them, c (1 - c) if it always can. Two models: a logistic regression with main effects and, if there are few
 features, the products of every two; and a tree of depth 5.
 
 **Prediction of a target**: a logistic regression learns to predict the target from the other columns, once from the
-original and once from the release, and is tested on rows of the original that neither was to learn from. Beside both
-stands the share of the most frequent value, which is right without learning anything.
+original and once from the release. Both are tested on rows of the original that neither learned from. The baseline is
+the share of the most frequent value, which is right without any learning.
 
-Features: a number is standardized, and NULL is a feature beside it; of other columns the 20 most frequent values are a
-feature each, and all others are one. Regression has the penalty of scikit-learn, 1/2 of the sum of squares (C = 1).
+Features: a number is standardized, with a separate feature for NULL. In other columns the 20 most frequent values are
+a feature each, and all others share one. Regression has the penalty of scikit-learn, 1/2 of the sum of squares (C =
+1).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_CATEGORIES = 21  # one of them is of all others
+MOST_CATEGORIES = 21  # including one for all others
 MOST_FEATURES_OF_PAIRS = 150
 TREE_DEPTH = 5
 _ITERATIONS = 1000
@@ -41,35 +42,35 @@ class PropensityScore:
 
     logistic: float
     tree: float
-    highest: float  # c (1 - c), what pMSE is if all records are distinguished
+    highest: float  # c (1 - c): pMSE if all records are distinguished
     pairs: bool  # whether the regression had products of features
-    records: int  # how many there were of original and release together
+    records: int  # number of records of original and release together
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """How often a target was predicted, of rows of the original."""
+    """How often a target was predicted correctly, for rows of the original."""
 
     target: str
     tested: int  # rows that were predicted
     control: bool  # whether these are of people who are not in the release; else they are in it too
-    most_frequent: float  # the share that the most frequent value of the original has among them
-    from_original: float  # the share that was predicted rightly by what was learned from other rows of the original
+    most_frequent: float  # their share with the most frequent value of the original
+    from_original: float  # their share predicted correctly after learning from other rows of the original
     # ... from the release.
     from_release: float
 
 
 def can_learn() -> bool:
-    """Return whether scikit-learn is installed."""
+    """Return True if scikit-learn is installed."""
     return find_spec("sklearn") is not None
 
 
 def propensity_score(original: Records, released: Records) -> PropensityScore:
-    """Return how well the records of both are distinguished; there are some of each."""
+    """Return how well the records of both are distinguished. Neither may be empty."""
     from sklearn.tree import DecisionTreeClassifier
 
     known = np.concatenate([_matrix(original), _matrix(released)])
-    # A tree cuts between values: where they stand in the order of the column says all of them.
+    # A tree cuts between values: it needs only their places in the order of the column.
     places = np.concatenate([np.column_stack(records.places).astype(float) for records in (original, released)])
     of_release = np.repeat([0, 1], [len(original), len(released)])
     share = len(released) / len(of_release)
@@ -96,9 +97,9 @@ def predict(number: int, original: Records, released: Records, tested: Records) 
 
 
 def _accuracy(number: int, learned: Records, tested: Records) -> float:
-    """Return the share of records whose target is predicted by what was learned from others."""
+    """Return the share of records whose target is predicted correctly after learning from other records."""
     target, truth = learned.places[number], tested.places[number]
-    if (target == target[0]).all():  # there is nothing to learn: it is always predicted
+    if (target == target[0]).all():  # nothing to learn: it is always predicted
         return float(np.mean(truth == target[0]))
     known, others = learned.without(number), tested.without(number)
     model = _regression(known).fit(_matrix(known), target)
@@ -106,7 +107,7 @@ def _accuracy(number: int, learned: Records, tested: Records) -> float:
 
 
 def _matrix(records: Records) -> Floats:
-    """Return a column of numbers, or of places in the order of the column where it has none, for each column."""
+    """Return a matrix with a column for each column: its numbers, or the places in its order if it has none."""
     columns = zip(records.places, records.numbers, strict=True)
     return np.column_stack([places.astype(float) if numbers is None else numbers for places, numbers in columns])
 
@@ -121,7 +122,7 @@ def _regression(records: Records, *, pairs: bool = False) -> Any:  # noqa: ANN40
 
 
 def _described(records: Records) -> Any:  # noqa: ANN401 - a transformer of scikit-learn
-    """Return what makes features of the matrix of such records."""
+    """Return the transformer from the matrix of such records to features."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline

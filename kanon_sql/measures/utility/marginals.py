@@ -1,18 +1,19 @@
 """Marginals of three columns, and counting queries over them.
 
-**k-marginals** as SDNist reports them (NIST, Collaborative Research Cycle), with k = 3: for each choice of three
-columns, s = sum over cells of |p - q|, the shares of the rows of the original and of the release in the cell; 0 <= s <=
+**k-marginals** as in SDNist (NIST, Collaborative Research Cycle), with k = 3: for each choice of three
+columns, s = sum over cells of |p - q|, the shares of the rows of the original and of the release in the cell; 0 <= s
+<=
 2. The score is 1000 (2 - mean s) / 2: 1000 for the same marginals, 0 for marginals without a cell in common. (SDNist
-puts numbers into bins of its own; here a column has bins only where it has more than ``MOST_BINS`` values.) A table of
+has its own bins for numbers; here a column has bins only if it has more than ``MOST_BINS`` values.) A table with
 fewer columns has marginals of two, or of one.
 
 **Query error** (LeFevre et al. 2006): queries count the rows whose values are within a random range of bins in each of
 three columns; |estimate - true| / true for those that at least 0.1 % of the rows of the original satisfy. A range of a
 column of texts is one of the order of its tree. Suppressed rows are missing in the estimate.
 
-1. The marginals: all choices of three columns, or ``MOST_MARGINALS`` of them, drawn.
-2. For each: its cells, how far apart they are, and its share of the queries. Several times as many queries are drawn
-   as are needed, since some will be of too few rows; the release answers those that are not.
+1. The marginals: all choices of three columns, or a sample of ``MOST_MARGINALS`` of them.
+2. For each: its cells, their differences, and its share of the queries. Several times as many queries are drawn
+   as are needed, because some match too few rows; the release answers those that match enough.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Marginal:
 
     @property
     def score(self) -> float:
-        """From 0 to 1000, which is the same."""
+        """From 0 to 1000, which means equal."""
         return 1000 * (2 - self.difference) / 2
 
 
@@ -59,17 +60,17 @@ class Marginal:
 class Marginals:
     """The marginals of three columns, those that differ most first."""
 
-    columns_each: int  # columns of each marginal: 3, or all that there are
-    possible: int  # how many choices of columns there are; more than were looked at, if they were drawn
+    columns_each: int  # columns of each marginal: 3, or fewer if the table has fewer
+    possible: int  # number of choices of columns; more than were compared, if they were sampled
     found: tuple[Marginal, ...]
 
     @property
     def score(self) -> float:
-        """From 0 to 1000, which is the same."""
+        """From 0 to 1000, which means equal."""
         return statistics.fmean(one.score for one in self.found)
 
     def score_with(self, column: str) -> float | None:
-        """Return the mean score of the marginals that have a column; None where none of them has it."""
+        """Return the mean score of the marginals that have a column; None if none of them has it."""
         scores = [one.score for one in self.found if column in one.columns]
         return statistics.fmean(scores) if scores else None
 
@@ -88,16 +89,16 @@ def marginals_of(
 ) -> tuple[Marginals, QueryErrors | None]:
     """Return the marginals of a release against its original, and the errors of queries over them.
 
-    Neither table is without rows. There are no errors where no query was of enough rows.
+    Both tables have rows. The errors are None if no query matched enough rows.
     """
-    drawn = random.Random(seed)  # noqa: S311 - which marginals are looked at is no secret
-    # 1. Which marginals.
+    drawn = random.Random(seed)  # noqa: S311 - the sample of marginals is no secret
+    # 1. The marginals.
     each = min(COLUMNS, len(compared.dimensions))
     possible = math.comb(len(compared.dimensions), each)
     choices = list(itertools.combinations(compared.dimensions, each))
     if possible > MOST_MARGINALS:
         choices = sorted(drawn.sample(choices, MOST_MARGINALS), key=lambda choice: [one.number for one in choice])
-    # Stands where there are fewer than three columns: one label, which is spread over one bin.
+    # A stand-in if there are fewer than three columns: one label, spread over one bin.
     padding = compared.engine.temporary_name("kanon_spread_of_no_column")
     ones = {"label": [1], BIN: [1], "share": [1]}
     compared.engine.load(padding, ones, "a column that is not there", "BIGINT")
@@ -130,7 +131,7 @@ def marginals_of(
 
 
 def _rounded(value: float) -> float:
-    """Return a sum without its last digits, which depend on the order in which the engine added."""
+    """Return a sum without its last digits, which depend on the engine's order of addition."""
     return round(value, 9)
 
 
@@ -145,13 +146,13 @@ def _cells_query(compared: Comparable, choice: tuple[Dimension, ...], padding: e
 
 
 def random_ranges(drawn: random.Random, bins: list[list[int]]) -> _Ranges:
-    """Return a query: between two bins of each column, each end as likely as any; all of a column that is not there."""
+    """Return a query: a range of bins in each column, each end equally likely; for a missing column, all of it."""
     ends = [sorted((drawn.choice(own), drawn.choice(own))) for own in bins]
     return [(low, high) for low, high in ends] + [(1, 1)] * (COLUMNS - len(ends))
 
 
 def _errors(compared: Comparable, cells: exp.Table, ranges: list[_Ranges], wanted: int) -> list[float]:
-    """Return the relative errors of the first queries, as many as are wanted, that enough rows satisfy."""
+    """Return the relative errors of the first ``wanted`` queries that enough rows satisfy."""
     enough = max(1.0, LEAST_SHARE * compared.rows_in)
     true = _answers(compared, cells, "original", dict(enumerate(ranges)))
     chosen = [query for query in range(len(ranges)) if true.get(query, 0.0) >= enough][:wanted]
@@ -160,7 +161,7 @@ def _errors(compared: Comparable, cells: exp.Table, ranges: list[_Ranges], wante
 
 
 def _answers(compared: Comparable, cells: exp.Table, counted: str, ranges: dict[int, _Ranges]) -> dict[int, float]:
-    """Return what queries answer by a count of the cells; those that no row satisfies are left out."""
+    """Return the results of queries by a count of the cells, without those that no row satisfies."""
     if not ranges:
         return {}
     columns: dict[str, list[int]] = {"query": list(ranges)}

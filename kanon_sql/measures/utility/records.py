@@ -1,10 +1,10 @@
-"""Rows of an original and of its release as records, from which a model can learn.
+"""Rows of an original and of its release as records that a model can learn from.
 
-A record of the original has its values. A record of the release has values drawn from those that its labels cover, each
-as likely as its share says (``spread``), each column by itself: what an analyst would fill in who has only the release.
+A record of the original has its values. A record of the release has values drawn from those that its labels cover, by
+their shares (``spread``), each column independently: as an analyst with only the release would fill them in.
 Random choices depend on the seed alone.
 
-Where there are more than ``MOST_ROWS`` rows, records are a sample of them.
+If there are more than ``MOST_ROWS`` rows, records are a sample of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Records:
     """Records, one row each."""
 
     places: tuple[Integers, ...]  # for each column, the place of each value in the order of the column
-    # the same as numbers, NaN for what is none; of columns whose values have a distance, None of others
+    # the same as numbers, NaN if a value is not a number; None for columns whose values have no distance
     numbers: tuple[Floats | None, ...]
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ def original_records(compared: Comparable, chosen: np.random.Generator) -> Recor
 
 
 def other_records(compared: Comparable, rows: exp.Subquery, chosen: np.random.Generator) -> Records:
-    """Return records of a table like the original; a value that the original does not have has the place 0."""
+    """Return records of a table like the original. A value that the original does not have has the place 0."""
     query = original_tuples_query(rows, compared.dimensions, unseen=True)
     found = _rows(compared, query.subquery("tuples"), [name for name in query.named_selects if name != N], chosen)
     numbers = [_usable(found[:, 2 * one.number + 1]) if one.column.numeric else None for one in compared.dimensions]
@@ -86,16 +86,16 @@ def _rows(
         relations={"tuples": tuples},
     )
     found = np.array(compared.engine.rows(query, "tuples"), dtype=np.float64).reshape(-1, len(columns) + 1)
-    found = found[np.lexsort(found.T)]  # the engine's own hash chooses, and must not order
+    found = found[np.lexsort(found.T)]  # the engine's own hash chooses, and must not determine the order
     rows = np.repeat(found[:, :-1], found[:, -1].astype(np.int64), axis=0)
     return rows[chosen.permutation(len(rows))[:MOST_ROWS]]
 
 
 def _drawn(compared: Comparable, one: Dimension, labels: Integers, chosen: np.random.Generator) -> Integers:
-    """Return a place for each label, drawn by the shares of what it covers.
+    """Return a place for each label, drawn by the shares of the values it covers.
 
-    The shares of a label add up to 1. Running sums over all labels therefore go from one whole number to the next for
-    each of them, and a random number of a row is looked up in them.
+    The shares of a label add up to 1. So running sums over all labels go from one integer to the next for
+    each of them, and each row looks up a random number in them.
     """
     query = sql.query("utility/spread_of", relations={"spread": one.spread})
     of_label, places, shares = zip(*compared.engine.rows(query, f"shares of the labels of {one.name}"), strict=True)
@@ -123,6 +123,6 @@ def _with_numbers(compared: Comparable, places: Sequence[Integers]) -> Records:
 
 
 def _usable(numbers: Floats) -> Floats:
-    """Return numbers of which the squares are numbers, too; the others are none."""
+    """Return numbers whose squares are finite, too; NaN for the others."""
     found: Floats = np.where(np.abs(numbers) < _LARGEST, numbers, np.nan)
     return found

@@ -1,18 +1,20 @@
-"""An original and its release in the same values, by which both can be counted and learned from.
+"""An original and its release in the same values, for counting and learning.
 
-    kanon_bins_<column>(place, number, n, bin)              values that the original has, in their order
-    kanon_spread_<column>(label, place, bin, share)         how the rows of a label are spread over what it covers
-    kanon_utility_original(place_1, bin_1, ..., n)          different tuples of the original
-    kanon_utility_release(label_1, ..., n)                  different tuples of the release; labels are numbers
+    kanon_bins_<column>(place, number, n, bin)              values of the original, in their order
+    kanon_spread_<column>(label, place, bin, share)         how the rows of a label are spread over the covered values
+    kanon_utility_original(place_1, bin_1, ..., n)          distinct tuples of the original
+    kanon_utility_release(label_1, ..., n)                  distinct tuples of the release; labels are numbers
 
-A label covers what it can stand for (see ``covers``), as far as the original has it. Its rows are spread over that:
+A label covers the values that it can stand for (see ``covers``), if the original has them. Its rows are spread over
+these:
 
-- ``even``: as many on each value. No figure of the original goes into it but which values there are.
-- ``marginal``: as frequent as each value is in its column of the original, for those who know these frequencies.
+- ``even``: the same number on each value. Of the original, this uses only which values exist.
+- ``marginal``: by the frequency of each value in its column of the original, for readers who know these frequencies.
 
-Columns are spread independently of each other. A column that is no quasi-identifier has values, which cover themselves.
+Columns are spread independently of each other. A column that is not a quasi-identifier has values, which cover
+themselves.
 
-A bin is a value, or in a column of more than ``MOST_BINS`` values a range of them with about as many rows as others.
+A bin is a value or, in a column of more than ``MOST_BINS`` values, a range of them; all bins have about as many rows.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ BIN = "bin"
 
 
 def checked_spread(name: str) -> Spread:
-    """Return the way to spread of this name, or raise."""
+    """Return the spread of this name, or raise."""
     if found := next((one for one in SPREADS if one == name), None):
         return found
     raise UsageError(f"Rows of a label are spread in one of these ways: {', '.join(SPREADS)}; not {name!r}.")
@@ -62,7 +64,7 @@ def checked_spread(name: str) -> Spread:
 
 @dataclass(frozen=True)
 class UtilitySettings:
-    """What of the utility of a release is measured, and how."""
+    """Which utility of a release is measured, and how."""
 
     spread: Spread = "even"  # how the rows of a label are spread over the values that it covers
     target: str | None = None
@@ -70,11 +72,11 @@ class UtilitySettings:
 
 @dataclass(frozen=True)
 class ComparedColumn:
-    """A column of the original and the column of the release that has its labels; quasi-identifiers come first."""
+    """A column of the original and the column of the release that has its labels. Quasi-identifiers come first."""
 
     original: Column
     released: Column
-    places: Places | None = None  # its places, of a quasi-identifier; None for a column that is published as it is
+    places: Places | None = None  # its places, for a quasi-identifier; None for a column that is published unchanged
 
     @property
     def name(self) -> str:
@@ -82,7 +84,7 @@ class ComparedColumn:
 
     @property
     def numeric(self) -> bool:
-        """Whether values have a distance."""
+        """True if values have a distance."""
         return self.original.is_numeric if self.places is None else self.places.ordered
 
 
@@ -137,7 +139,7 @@ def make_comparable(
     """Return an original and its release in the same values.
 
     Raises:
-        UsageError: a label can stand for nothing that the original has.
+        UsageError: a label can stand for no value of the original.
     """
     # 1. Tuples of the release as they are written.
     texts = [
@@ -148,7 +150,7 @@ def make_comparable(
     ]
     query = grouped_query(release, dict(enumerate(texts)))
     written = make_table(engine, "kanon_utility_written", query, "tuples of the release as they are written")
-    # 2. What each label covers, and how its rows are spread over that.
+    # 2. The values that each label covers, and the spread of its rows over them.
     labels = [number_labels(engine, written, number, column.name) for number, column in enumerate(columns)]
     dimensions = [
         _dimension(engine, original, own, number, column, spread)
@@ -188,7 +190,7 @@ def _dimension(
     # 2. Their bins.
     query = sql.query("utility/bins", values={"most": MOST_BINS}, tables={"places": values})
     bins = make_table(engine, f"kanon_bins_{name}", query, f"bins of {name}")
-    # 3. How labels are spread over them.
+    # 3. The spread of labels over them.
     weight = sql.column(N, "bins") if spread == "marginal" else sql.literal(1)
     query = sql.query("utility/spread", values={"weight": weight}, tables={"covers": covered.relation, "bins": bins})
     spread_table = make_table(engine, f"kanon_spread_{name}", query, f"labels of {name}, spread over values")
@@ -197,13 +199,13 @@ def _dimension(
 
 
 def _value_of(column: ComparedColumn, table: str | None = None) -> exp.Expr:
-    """Return the value of a row of the original, as it stands in the values of a dimension."""
+    """Return the value of a row of the original, as in the values of a dimension."""
     own = sql.column(column.original.name, table)
     return own if column.places is not None else never_null(text_of(own, column.original))
 
 
 def _require_values(engine: Engine, labels: exp.Table, covers: exp.Table, name: str) -> None:
-    """Raise if the release has values of a column that its original does not have: it was not published as it is."""
+    """Raise if the release has values of a column that its original does not have: it was not published unchanged."""
     (there,), (known,) = (engine.row(sql.select_count(table), f"values of {name}") for table in (labels, covers))
     if known < there:
         raise UsageError(
@@ -215,9 +217,9 @@ def _require_values(engine: Engine, labels: exp.Table, covers: exp.Table, name: 
 def original_tuples_query(
     rows: exp.Table | exp.Subquery, dimensions: Sequence[Dimension], *, unseen: bool = False
 ) -> exp.Select:
-    """Return the query of the different tuples of rows like the original, which are called ``source``.
+    """Return the distinct tuples of rows like the original. The rows are called ``source``.
 
-    For each column the place of its value and the bin; of ``unseen`` rows the place (0 for a value that the original
+    For each column the place of its value and the bin; for ``unseen`` rows the place (0 for a value that the original
     does not have) and the value as a number.
     """
     query = exp.select(sql.named(sql.count_rows(), N)).from_(rows)

@@ -1,4 +1,4 @@
-"""All figures of the utility of a release, in the order in which they are reported."""
+"""All measures of the utility of a release, in the order of the report."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 SEED = 0
 """Of random choices: the same tables have the same figures."""
 HELD_OUT = 0.25
-"""The share of the original that a prediction is tested on, where no other rows are given."""
+"""The share of the original that a prediction is tested on, if no other rows are given."""
 NEEDS_LEARNING = "needs scikit-learn, which is not here: pip install 'kanon-sql[utility]'"
 
 
 @dataclass(frozen=True)
 class Utility:
-    """What a release is still good for."""
+    """The remaining utility of a release."""
 
     columns: tuple[str, ...]
     spread: Spread
     marginals: Marginals | None
-    # errors of counting queries; None where there are no rows, or no query is of enough of them
+    # errors of counting queries; None if there are no rows, or no query matches enough of them
     queries: QueryErrors | None
-    # how well a model distinguishes release and original; None where there are no rows, or there is no scikit-learn
+    # how well a model distinguishes release and original; None without rows or without scikit-learn
     propensity_score: PropensityScore | None
-    prediction: Prediction | None  # how well a target is predicted; None where none was named, or there are no rows
-    missing: str | None  # why there is no ``propensity_score``; None if there is
+    prediction: Prediction | None  # how well a target is predicted; None if none was named, or without rows
+    missing: str | None  # why there is no ``propensity_score``; None if there is one
 
     def rounded(self) -> Utility:
-        """Return figures with four digits: all that they have would tell what a row that was left out had."""
+        """Return figures with four digits. All digits could reveal the values of a row that was left out."""
         found: Utility = _rounded(self)
         return found
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as plain values: what ``--format json`` prints."""
+        """Return the figures as plain values: the output of ``--format json``."""
         plain = asdict(self)
         if self.marginals is not None:
             plain["marginals"] = {"score": round(self.marginals.score, 4), **plain["marginals"]}
@@ -76,11 +76,11 @@ def utility_of(
     control: exp.Subquery | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Utility:
-    """Return what a release is good for; all tables are in one engine.
+    """Return the utility of a release. All tables are in one engine.
 
-    ``columns``: what to compare; quasi-identifiers come first, in their order; ``settings``: the target is one of
-    ``columns``; ``control``: a table like the original, of people who are not in the release, to test predictions on;
-    ``tell``: called with what is done, as the work goes on.
+    ``columns``: the columns to compare; quasi-identifiers come first, in their order; ``settings``: the target is one
+    of ``columns``; ``control``: a table like the original, of people who are not in the release, to test predictions
+    on; ``tell``: called with each step of the work.
 
     Raises:
         UsageError: a label stands for nothing, or the target cannot be predicted.
@@ -127,7 +127,7 @@ def _predicted(target: str, number: int, own: Records, released: Records, others
 
 
 def _require_classes(compared: Comparable, number: int) -> None:
-    """Raise unless the target has some values, and not too many."""
+    """Raise unless the target has more than one value, and not too many."""
     target = compared.dimensions[number]
     if len(compared.dimensions) == 1:
         raise UsageError(f"Only {target.name!r} is compared: there is no other column to predict it from.")
