@@ -1,4 +1,4 @@
-/* kanon apply: the rows of a batch, and kanon.appended, in which release/append/store.py keeps what was appended. */
+/* kanon apply: the rows of a batch, and kanon.appended, the record of appended batches in release/append/store.py. */
 
 /* batch: The rows that may be published now: new ones, and those that wait for others of their class; each with a
    number. */
@@ -12,7 +12,7 @@ SELECT
 FROM together
 ;
 
-/* insert: The rows of a batch that satisfy the models by themselves become rows of the release. */
+/* insert: Insert the rows of a batch that satisfy the models by themselves into the release. */
 INSERT INTO release BY NAME
 SELECT
   $columns
@@ -36,7 +36,7 @@ WHERE
   )
 ;
 
-/* batches: The batches that were appended to a release, in their order. */
+/* batches: The batches that were appended to a release, in order. */
 SELECT
   lock,
   rows_new,
@@ -49,13 +49,13 @@ ORDER BY
   rowid
 ;
 
-/* forget: Forget what was appended to a release that was replaced. */
+/* forget: Delete the batches of a release that was replaced. */
 DELETE FROM kanon.appended
 WHERE
   release_schema = $release_schema AND release_name = $release_name
 ;
 
-/* create: What was appended to releases: one row for each batch. No value of a table is in it. */
+/* create: The batches appended to releases, one row each. It contains no value of a table. */
 CREATE TABLE IF NOT EXISTS kanon.appended (
   made_at TIMESTAMP,
   release_schema TEXT,
@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS kanon.appended (
 )
 ;
 
-/* record: Remember a batch. */
+/* record: Record a batch. */
 INSERT INTO kanon.appended
 SELECT
   CAST($made_at AS TIMESTAMP),

@@ -1,8 +1,8 @@
-/* The catalog of DuckDB (the last two: of SQLite): engine/duckdb/engine.py and engine/sources/ look names and settings
-   up. */
+/* The catalog of DuckDB (the last two: of SQLite): engine/duckdb/engine.py and engine/sources/ look up names and
+   settings. */
 
-/* is_view: How many views a name can mean: in the schema and the database that are given, else where DuckDB looks
-   first. */
+/* is_view: How many views a name can mean: in the given schema and database, or else in the first place that DuckDB
+   searches. */
 SELECT COUNT(*)
 FROM duckdb_views()
 WHERE LOWER(view_name) = LOWER($name)
@@ -16,9 +16,9 @@ WHERE LOWER(view_name) = LOWER($name)
   END
 ;
 
-/* tables: Tables and views that a person may name as a source (not those of kanon's own schema), with the catalog and
-   schema they live in. Where two have the same name, DuckDB means the temporary one, then that of the current
-   schema. The last column: whether they are in the current database. */
+/* tables: Tables and views that can be named as a source (not those of kanon's own schema), with their catalog and
+   schema. If several have the same name, DuckDB uses the temporary one, then that of the current schema. The last
+   column: whether they are in the current database. */
 SELECT
   database_name,
   schema_name,
@@ -39,8 +39,8 @@ WHERE schema_name <> 'kanon'
 ORDER BY database_name, schema_name, name
 ;
 
-/* kind_of_relation: Whether a name is that of a table or a view; without a schema, in the current one. Names are
-   compared as SQL does. */
+/* kind_of_relation: Whether a name is a table or a view; without a schema, in the current one. Names are compared as in
+   SQL. */
 SELECT kind
 FROM (
   SELECT 'TABLE' AS kind, database_name, schema_name, table_name AS name FROM duckdb_tables()
@@ -52,7 +52,7 @@ WHERE database_name = current_database()
   AND LOWER(schema_name) = LOWER(COALESCE($schema, current_schema()))
 ;
 
-/* own_functions: Macros that a bare name of a function finds before the built-in function of that name. */
+/* own_functions: Macros that hide the built-in function of the same name. */
 SELECT own.function_name
 FROM system.main.duckdb_functions() AS own
 WHERE NOT own.internal
@@ -67,8 +67,8 @@ WHERE NOT own.internal
 SELECT function_name FROM system.main.duckdb_functions() WHERE internal
 ;
 
-/* time_zone: A time zone by its name as DuckDB writes it, that of the session, and whether both are the same one. Names
-   of one zone have one abbreviation. No row: there is no such zone. */
+/* time_zone: DuckDB's name of a time zone, the time zone of the session, and whether they are the same. Names of one
+   zone have one abbreviation. No row: the time zone does not exist. */
 WITH own AS (
   SELECT CURRENT_SETTING('TimeZone') AS name
 )
@@ -85,15 +85,15 @@ CROSS JOIN own
 WHERE LOWER(zones.name) = LOWER($zone)
 ;
 
-/* storage_of_database: How the file of the database is written: the version of its format, and the size of its blocks. */
+/* storage_of_database: The storage format of the database file: its version and block size. */
 SELECT databases.tags['storage_version'], sizes.block_size
 FROM duckdb_databases() AS databases
 JOIN pragma_database_size() AS sizes ON sizes.database_name = databases.database_name
 WHERE databases.database_name = CURRENT_DATABASE()
 ;
 
-/* databases: Names that no other database can have: of those that are attached, and of schemas, which USE would take
-   for them. */
+/* databases: Names that no other database can have: those of attached databases, and of schemas, which USE would choose
+   instead. */
 SELECT database_name FROM duckdb_databases()
 UNION
 SELECT schema_name FROM duckdb_schemas()
@@ -115,11 +115,11 @@ WHERE database_name = CURRENT_DATABASE()
 ORDER BY schema_name, table_name, constraint_index
 ;
 
-/* transaction: Number of the current transaction; outside of one, each statement is a transaction of its own. */
+/* transaction: Number of the current transaction; outside one, each statement is a transaction of its own. */
 SELECT TXID_CURRENT()
 ;
 
-/* definition_of_view: What a view is defined as; no row if there is no such view. */
+/* definition_of_view: The definition of a view; no row if it does not exist. */
 SELECT sql
 FROM duckdb_views()
 WHERE NOT internal
@@ -127,8 +127,8 @@ WHERE NOT internal
   AND LOWER(schema_name) = LOWER(COALESCE($schema, CURRENT_SCHEMA()))
 ;
 
-/* computed: The columns of a relation that are computed: all of a view, and generated ones. A data frame that was
-   registered is no such view. Temporary relations hide others. */
+/* computed: The computed columns of a relation: all of a view, and generated ones. A registered data frame does not
+   count as a view. Temporary relations hide others. */
 SELECT column_name
 FROM information_schema.columns
 LEFT JOIN duckdb_views()
@@ -150,20 +150,19 @@ UNION
 SELECT view_name FROM duckdb_views()
 ;
 
-/* views_made: Temporary views, which are dropped by another statement than tables. */
+/* views_made: Temporary views, which need another DROP statement than tables. */
 SELECT view_name FROM duckdb_views() WHERE database_name = 'temp'
 ;
 
-/* setting: A setting of this connection, such as how text is compared, or how statements are profiled (NULL: not at
-   all). */
+/* setting: A setting of this connection, such as the collation of text, or the profiling of statements (NULL: none). */
 SELECT CURRENT_SETTING($name)
 ;
 
-/* collations: The statement that would make a table anew: the one place where DuckDB tells the collation of a column. */
+/* collations: The CREATE statement of a table: the only place where DuckDB shows the collation of a column. */
 SELECT sql FROM duckdb_tables() WHERE table_name = $name AND temporary
 ;
 
-/* extension: Whether an extension of DuckDB is on this machine. */
+/* extension: Whether an extension of DuckDB is installed. */
 SELECT installed FROM duckdb_extensions() WHERE extension_name = $name
 ;
 
@@ -171,7 +170,7 @@ SELECT installed FROM duckdb_extensions() WHERE extension_name = $name
 SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ;
 
-/* columns_of_sqlite: The columns of a table of an SQLite database, with the types that they were declared with. */
+/* columns_of_sqlite: The columns of a table of an SQLite database, with their declared types. */
 SELECT name, type FROM PRAGMA_TABLE_INFO($table) ORDER BY cid
 ;
 
@@ -179,6 +178,6 @@ SELECT name, type FROM PRAGMA_TABLE_INFO($table) ORDER BY cid
 SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()
 ;
 
-/* size_of_database: How many bytes of a database file are in use. */
+/* size_of_database: The number of used bytes of a database file. */
 SELECT block_size * used_blocks FROM pragma_database_size() WHERE database_name = CURRENT_DATABASE()
 ;

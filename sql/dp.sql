@@ -1,4 +1,4 @@
-/* Budgets of differential privacy and what was spent of them: dp/budget.py runs these before an answer is made. */
+/* Budgets of differential privacy and their charges: dp/budget.py runs these before an answer is made. */
 
 /* budgets: The budgets of all tables. */
 SELECT
@@ -15,7 +15,7 @@ ORDER BY
   source_name
 ;
 
-/* spent: What was spent on a table, in the order in which it was. */
+/* spent: The charges of a table, in order. */
 SELECT
   id,
   spent_at,
@@ -32,7 +32,7 @@ WHERE
 ORDER BY id
 ;
 
-/* budget_take: Take hold of the budget of a table: of two who spend at once, one waits or begins anew. */
+/* budget_take: Lock the budget of a table: of two concurrent charges, one waits or retries. */
 UPDATE kanon.dp_budgets
 SET
   questions = questions + 1
@@ -42,7 +42,7 @@ WHERE
   AND source_name = $source_name
 ;
 
-/* spend: Write down what is spent. */
+/* spend: Record a charge. */
 INSERT INTO kanon.dp_spent
 SELECT
   COALESCE(MAX(id), 0) + 1,
@@ -58,8 +58,8 @@ SELECT
 FROM kanon.dp_spent
 ;
 
-/* budgets_create: What may be spent on a table by differentially private answers; place is nothing for tables of this
-   database, and entity the column that names people, where each row is not a person of its own. */
+/* budgets_create: The limits of differentially private answers about tables. The place is empty for tables of this
+   database; the entity is the column of the people, unless each row is a person. */
 CREATE TABLE IF NOT EXISTS kanon.dp_budgets (
   place TEXT,
   source_schema TEXT,
@@ -72,8 +72,8 @@ CREATE TABLE IF NOT EXISTS kanon.dp_budgets (
 )
 ;
 
-/* spent_create: What was spent on a table: one row for each answer, written before the answer is made, and never taken
-   out. */
+/* spent_create: The charges of tables: one row for each answer, written before the answer is made, and never deleted.
+   */
 CREATE TABLE IF NOT EXISTS kanon.dp_spent (
   id BIGINT,
   spent_at TIMESTAMP,
@@ -88,7 +88,7 @@ CREATE TABLE IF NOT EXISTS kanon.dp_spent (
 )
 ;
 
-/* budget_insert: Give a table a budget. */
+/* budget_insert: Insert the budget of a table. */
 INSERT INTO kanon.dp_budgets
 SELECT
   $place,
@@ -100,7 +100,7 @@ SELECT
   0
 ;
 
-/* budget_update: Change the budget of a table; what was spent stays spent. */
+/* budget_update: Change the budget of a table; its charges still count. */
 UPDATE kanon.dp_budgets
 SET
   entity = $entity,

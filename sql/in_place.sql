@@ -1,21 +1,20 @@
-/* What DuckDB keeps about a database: release/in_place/facts.py reads it before and after a table is anonymized in
-   place. */
+/* DuckDB's metadata of a database: release/in_place/facts.py reads it before and after anonymizing a table in place. */
 
-/* columns: The columns of a table in their order, with all that a table of the same form must have. */
+/* columns: The columns of a table in order, with all properties that an identical table must have. */
 SELECT column_name, data_type, column_default, is_nullable, comment, is_generated
 FROM duckdb_columns()
 WHERE database_name = CURRENT_DATABASE() AND schema_name = $schema AND table_name = $name
 ORDER BY column_index
 ;
 
-/* indexes: The indexes of a table that somebody made. */
+/* indexes: The user-defined indexes of a table. */
 SELECT index_name, is_unique, sql, comment
 FROM duckdb_indexes()
 WHERE database_name = CURRENT_DATABASE() AND schema_name = $schema AND table_name = $name AND NOT is_primary
 ORDER BY index_name
 ;
 
-/* macros: The macros of the database, with what they are defined as. */
+/* macros: The macros of the database, with their definitions. */
 SELECT DISTINCT function_name, macro_definition
 FROM duckdb_functions()
 WHERE database_name = CURRENT_DATABASE() AND NOT internal AND macro_definition IS NOT NULL
@@ -39,7 +38,7 @@ WHERE database_name = CURRENT_DATABASE()
 ORDER BY schema_name, table_name, constraint_index
 ;
 
-/* definition: The statement that DuckDB would make a table by. */
+/* definition: DuckDB's CREATE statement of a table. */
 SELECT sql
 FROM duckdb_tables()
 WHERE database_name = CURRENT_DATABASE() AND schema_name = $schema AND table_name = $name
@@ -52,8 +51,7 @@ WHERE database_name = CURRENT_DATABASE() AND NOT temporary
 ORDER BY schema_name, trigger_name
 ;
 
-/* tables: All tables of the database, each with the columns that are stored and the tables that its foreign keys refer
-   to. */
+/* tables: All tables of the database, each with its stored columns and the tables that its foreign keys refer to. */
 SELECT
   tables.schema_name,
   tables.table_name,
@@ -79,7 +77,7 @@ WHERE tables.database_name = CURRENT_DATABASE() AND NOT tables.internal AND NOT 
 ORDER BY tables.schema_name, tables.table_name
 ;
 
-/* enum_columns: The tables and views that have a column whose type is a list of values. */
+/* enum_columns: The tables and views with a column of an ENUM type. */
 SELECT DISTINCT
   columns.schema_name,
   columns.table_name,
@@ -93,7 +91,7 @@ LEFT JOIN duckdb_tables() AS tables
 WHERE columns.database_name = CURRENT_DATABASE() AND NOT columns.internal AND columns.data_type LIKE '%ENUM(%'
 ;
 
-/* expressions: Expressions in the definitions of tables, as DuckDB writes them: defaults, what computes columns, and
+/* expressions: Expressions in the definitions of tables, as DuckDB writes them: defaults, generated columns, and
    conditions. */
 SELECT schema_name, table_name, column_default AS expression
 FROM duckdb_columns()
@@ -104,14 +102,14 @@ FROM duckdb_constraints()
 WHERE database_name = CURRENT_DATABASE() AND expression IS NOT NULL
 ;
 
-/* types: The types with a list of values that somebody made: each is a list of raw values. */
+/* types: The user-defined ENUM types: each is a list of raw values. */
 SELECT schema_name, type_name, labels
 FROM duckdb_types()
 WHERE database_name = CURRENT_DATABASE() AND NOT internal AND labels IS NOT NULL
 ORDER BY schema_name, type_name
 ;
 
-/* views: All views of the database, with what they are defined as, their comment, and those of their columns. */
+/* views: All views of the database, with their definitions, their comments, and those of their columns. */
 SELECT
   views.schema_name,
   views.view_name,

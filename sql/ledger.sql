@@ -1,6 +1,6 @@
-/* The ledger, kanon.releases: release/ledger/store.py makes, reads and writes it. */
+/* The ledger, kanon.releases: release/ledger/store.py creates, reads and writes it. */
 
-/* entries: The releases that are remembered, in the order in which they were made. */
+/* entries: The recorded releases, in the order in which they were made. */
 SELECT
   id,
   made_at,
@@ -20,12 +20,11 @@ FROM kanon.releases
 ORDER BY id
 ;
 
-/* schema: Where everything of kanon's own is kept. */
+/* schema: The schema of kanon's own tables. */
 CREATE SCHEMA IF NOT EXISTS kanon
 ;
 
-/* create: The ledger: one row for each release that was made from a table of this database. No value of a table is in
-   it. */
+/* create: The ledger: one row for each release of a table of this database. It contains no value of a table. */
 CREATE TABLE IF NOT EXISTS kanon.releases (
   id BIGINT,
   made_at TIMESTAMP,
@@ -44,7 +43,7 @@ CREATE TABLE IF NOT EXISTS kanon.releases (
 )
 ;
 
-/* record: Remember a release. */
+/* record: Record a release. */
 INSERT INTO kanon.releases
 SELECT
   $id,
@@ -63,8 +62,7 @@ SELECT
   $source_fingerprint
 ;
 
-/* take_back: Forget one release that was remembered a moment ago: another run may have taken the same number
-   meanwhile. */
+/* take_back: Delete a release that was just recorded: another run may have used the same number in the meantime. */
 DELETE FROM kanon.releases
 WHERE id = $id
   AND made_at = CAST($made_at AS TIMESTAMP)
@@ -72,12 +70,12 @@ WHERE id = $id
   AND fingerprint = $fingerprint
 ;
 
-/* forget: Forget a release. */
+/* forget: Delete a release. */
 DELETE FROM kanon.releases
 WHERE id = $id
 ;
 
-/* targets: The tables and views that were made as releases, and the table that each was made from. */
+/* targets: The tables and views that are releases, and the table that each was made from. */
 SELECT DISTINCT
   source_schema,
   source_name,

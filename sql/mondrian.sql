@@ -1,4 +1,4 @@
-/* Mondrian, by tables: the statements of a round. Parts are named for it in search/mondrian/parts.py. */
+/* Mondrian by tables: the statements of a round. search/mondrian/parts.py numbers the parts. */
 
 /* no_cuts: An empty relation of cuts. */
 SELECT
@@ -13,7 +13,7 @@ WHERE
   FALSE
 ;
 
-/* histogram: The rows of each part at each place of the column that was chosen for it. */
+/* histogram: The rows of each part at each place of its chosen column. */
 SELECT
   tuples.part,
   $place AS place,
@@ -27,8 +27,7 @@ GROUP BY
   $place
 ;
 
-/* binned: The rows of each part that is cut at its median, by bin: in which of several equal ranges of its places a
-   tuple lies. */
+/* binned: The rows of each part that is cut at its median, by bin: one of several equal ranges of its places. */
 SELECT
   tuples.part,
   CAST(FLOOR(($place - chosen.low) * $bins / CAST(chosen.high - chosen.low + 1 AS DOUBLE)) AS INTEGER) AS bin,
@@ -43,8 +42,8 @@ GROUP BY
   bin
 ;
 
-/* bins: For each part, the places of the bin that its median is in, and of the one before it, because the last place of
-   a part is never the cut; and the rows below both. */
+/* bins: For each part, the places of the bin with its median, and of the bin before, because the last place of a part
+   is never the cut; and the rows below both. */
 WITH counted AS (
   SELECT
     part,
@@ -78,8 +77,8 @@ WHERE
   from_above = 1
 ;
 
-/* binned_histogram: The rows at each place of the bins with the median; of parts that are cut at their NULLs, those of
-   the NULLs. */
+/* binned_histogram: The rows at each place of the bins with the median; for parts that are cut at their NULLs, the rows
+   of the NULLs. */
 SELECT
   tuples.part,
   $place AS place,
@@ -157,8 +156,8 @@ SELECT
 FROM sides
 ;
 
-/* halves: Where each part is cut in half in the column that was chosen for it: rows that have the median go to either
-   side, those up to position inside. A cut at NULLs parts no equal values. */
+/* halves: Where each part is cut in half in its chosen column: rows equal to the median can go to either side, those up
+   to position inside. A cut at NULLs separates no equal values. */
 WITH counted AS (
   SELECT
     part,
@@ -226,8 +225,8 @@ LEFT JOIN full_half
   ON full_half.part = halves.part
 ;
 
-/* children: Each child of a part's label that has enough rows is a side of its own; the others are one side together.
-   If they are too few, the smallest of the large ones joins them. */
+/* children: Each child of a part's label that has enough rows is a separate side; the others form one side together. If
+   that is too small, the smallest of the large ones joins it. */
 WITH ranked AS (
   SELECT
     *,
@@ -264,9 +263,10 @@ WHERE
   END
 ;
 
-/* fills: How the sensitive values of a part could lie so that one of its sides fails a model: for each side and each of
-   the $wanted most frequent values of the part (the lead), the side is filled with the lead first, then with the other
-   values, most frequent first. there are the rows of the part with a value, n those that the side takes. */
+/* fills: How the sensitive values of a part could be distributed so that one of its sides fails a model. For each side
+   and each of the $wanted most frequent values of the part (the lead), the side is filled with the lead first, then
+   with the other values, most frequent first. there is the number of rows of the part with a value, n the number that
+   the side gets. */
 WITH of_parts AS (
   SELECT
     part,
@@ -322,8 +322,8 @@ FROM led
 ;
 
 /* possible: For each part, whether one of its sides could fail a model, and whether each of its people could then have
-   at least $wanted values: by the leads with which their own side fails, or by what the failing of another side leaves
-   to theirs. */
+   at least $wanted values: by the leads with which their own side fails, or by the values that a failing other side
+   leaves to theirs. */
 WITH left_over AS (
   SELECT
     part,
@@ -399,7 +399,7 @@ SELECT
 FROM sides
 ;
 
-/* cut: The tuples after a cut of each part in two. */
+/* cut: The tuples after each part was cut in two. */
 SELECT
   CASE
     WHEN NOT sides.allowed
@@ -414,7 +414,7 @@ JOIN kanon_sides AS sides
   ON sides.part = tuples.part
 ;
 
-/* halved: The tuples after a cut in halves: one at the median may be in both, with a part of its rows in each. */
+/* halved: The tuples after a cut in halves: one at the median may be in both, with some of its rows in each. */
 WITH sided AS (
   SELECT
     tuples.part,
@@ -460,7 +460,7 @@ WHERE
   allowed AND (NOT is_inside OR (at_median AND until > position))
 ;
 
-/* parted: The tuples after cuts at nodes, of which a part may have several: in none of them is its rest. */
+/* parted: The tuples after cuts at nodes. A part may have several cuts; tuples in none of them are its rest. */
 WITH rests AS (
   SELECT DISTINCT
     part,
@@ -478,7 +478,7 @@ LEFT JOIN kanon_sides AS sides
   ON sides.allowed AND sides.part = tuples.part AND $place BETWEEN sides.from_place AND sides.to_place
 ;
 
-/* cuts_made: The cuts of a round that were made. */
+/* cuts_made: The cuts made in a round. */
 SELECT
   link AS part,
   column_number,

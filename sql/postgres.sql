@@ -1,7 +1,7 @@
 /* The catalog of PostgreSQL, in its own SQL: engine/postgres/warehouse.py runs these there. */
 
-/* relations: Tables and views of a PostgreSQL database, but for those of the system; which are partitions of another
-   table of their schema, whose rows that table has; and their comments. */
+/* relations: Tables and views of a PostgreSQL database, without system ones; whether they are partitions of another
+   table of their schema, which includes their rows; and their comments. */
 SELECT
   namespaces.nspname,
   classes.relname,
@@ -22,15 +22,15 @@ WHERE classes.relkind IN ('r', 'p', 'v', 'm', 'f')
 ORDER BY namespaces.nspname, classes.relname
 ;
 
-/* schemas: Schemas of a PostgreSQL database, but for those of the system. */
+/* schemas: Schemas of a PostgreSQL database, without system ones. */
 SELECT nspname
 FROM pg_catalog.pg_namespace
 WHERE nspname <> 'information_schema' AND nspname NOT LIKE 'pg\_%'
 ORDER BY nspname
 ;
 
-/* constraints: The keys and foreign keys of the tables of a PostgreSQL database, as catalog/constraints has those of
-   DuckDB. */
+/* constraints: The keys and foreign keys of the tables of a PostgreSQL database, like catalog/constraints for DuckDB.
+   */
 SELECT
   namespaces.nspname,
   classes.relname,
@@ -58,7 +58,7 @@ GROUP BY constraints.oid, constraints.contype, namespaces.nspname, classes.relna
 ORDER BY namespaces.nspname, classes.relname, constraints.oid
 ;
 
-/* columns: Columns of a relation of PostgreSQL: their type and what is behind a domain, the category of the type ('E'
+/* columns: Columns of a relation of PostgreSQL: their type and the base type of a domain, the category of the type ('E'
    is an ENUM), its modifier (digits of a NUMERIC), and whether equal texts may be written differently under the
    collation. */
 SELECT
@@ -95,7 +95,8 @@ WHERE table_schema = $schema
   AND is_generated = 'ALWAYS'
 ;
 
-/* values: How many values columns of a table of PostgreSQL have, as the last ANALYZE estimated it; one more for NULL. */
+/* values: The number of values of columns of a PostgreSQL table, as the last ANALYZE estimated it; one more for NULL.
+   */
 SELECT
   known.attname AS name,
   CAST(CEIL(MAX(
@@ -111,11 +112,9 @@ WHERE known.schemaname = $schema
 GROUP BY known.attname
 ;
 
-/* shadowing: Functions and operators that may be called in place of those of PostgreSQL: by the same name, for types of
-   PostgreSQL.
-
-   PostgreSQL prefers what fits the types of the arguments best, whatever schema it is in. What fits equally well is
-   that of pg_catalog, and what an extension brings is for types of its own. */
+/* shadowing: Functions and operators that may be called instead of PostgreSQL's: with the same name, for types of
+   PostgreSQL. PostgreSQL prefers the best match for the argument types, in any schema. For equal matches it prefers
+   pg_catalog. Functions of extensions are for types of their own. */
 WITH called AS (
   SELECT
     functions.oid,

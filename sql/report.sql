@@ -1,6 +1,6 @@
-/* What a report asks of the rows of a release: evidence/report/attributes.py and proof.py. */
+/* Queries of a report about the rows of a release: evidence/report/attributes.py and proof.py. */
 
-/* rows_alone: How many rows no other row is like, in some columns. */
+/* rows_alone: The number of rows that are unique in some columns. */
 WITH sizes AS (
   SELECT
     COUNT(*) AS n
@@ -48,7 +48,8 @@ GROUP BY
   is_published
 ;
 
-/* differences: How many rows are made and not given, and given and not made, equal rows as often as there are more. */
+/* differences: The number of rows that were made but not given, and the reverse; equal rows count as often as they
+   occur. */
 SELECT
   (
     SELECT
@@ -78,7 +79,7 @@ SELECT
   ) AS more
 ;
 
-/* tied: For each pseudonym, the rows that it ties together, as one text. */
+/* tied: For each pseudonym, the rows that it links, as one text. */
 SELECT
   CAST(LIST_SORT(LIST($row)) AS TEXT) AS rows_of_one
 FROM released

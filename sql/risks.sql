@@ -1,9 +1,9 @@
-/* The classes of a table by its quasi-identifiers and by some of them: risks/estimators/tuples.py and subsets.py. The table
-   is read once, into tuples: its combinations of values, with the person where people are counted. Rows without a name
-   (NULL) name no person that could be counted; a class of such rows alone has one person, since it is not known that there
-   are two. */
+/* The classes of a table by its quasi-identifiers and by some of them: risks/estimators/tuples.py and subsets.py. The
+   table is read once, into tuples: its combinations of values, with the person if people are counted. Rows without a
+   name (NULL) do not identify a person to count; a class of only such rows has one person, since it is not known that
+   there are two. */
 
-/* tuples: The combinations of values, and how many rows have each. */
+/* tuples: The combinations of values, and the number of rows of each. */
 SELECT
   $written,
   COUNT(*) AS n
@@ -12,7 +12,7 @@ GROUP BY
   $written
 ;
 
-/* sizes: For each size that a class has, how many have it. */
+/* sizes: For each class size, the number of classes. */
 WITH classes AS (
   SELECT
     $values,
@@ -31,8 +31,8 @@ ORDER BY
   members
 ;
 
-/* people: The distinct people, those who are alone in some class, and those in some class of fewer than $k. A record is
-   what one person has in one class. */
+/* people: The number of distinct people, of those alone in some class, and of those in some class of fewer than $k. A
+   record is the rows of one person in one class. */
 WITH records AS (
   SELECT
     $values,
@@ -56,8 +56,8 @@ GROUP BY
   $written
 ;
 
-/* in_population: For each size of a class of the population, how many members of the table are in such classes, and how
-   many classes of the table are not there, or have fewer members there. */
+/* in_population: For each size of a class of the population, the number of table members in such classes, and the
+   number of classes of the table that are missing there, or have fewer members there. */
 WITH in_table AS (
   SELECT
     $values,
@@ -77,7 +77,8 @@ GROUP BY
   in_population.members
 ;
 
-/* people_in_population: The distinct people of the table, and those with a class of fewer than $k in the population. */
+/* people_in_population: The number of distinct people of the table, and of those with a class of fewer than $k in the
+   population. */
 WITH in_table AS (
   SELECT
     $values,
@@ -112,8 +113,9 @@ LEFT JOIN own_values
   ON $is_value
 ;
 
-/* subsets: The classes by subsets of the quasi-identifiers: how many, the smallest, rows that are alone, all rows, and what is
-   in classes of fewer than $k rows. There is a GROUP BY for each subset, which has a number; $values are its columns. */
+/* subsets: The classes by subsets of the quasi-identifiers: how many, the smallest, unique rows, all rows, and the rows
+   in classes of fewer than $k rows. There is a GROUP BY for each subset, which has a number; $values are its columns.
+   */
 WITH classes AS (
   SELECT
     $subset AS subset,
@@ -135,8 +137,8 @@ GROUP BY
   subset
 ;
 
-/* subsets_of_people: The same where members are people. each_person has each person of a class once. Who is alone in
-   several classes is one person; all_members are the classes whose rows name none. */
+/* subsets_of_people: The same if members are people. each_person has each person of a class once. A person who is alone
+   in several classes counts once; all_members are the classes without named rows. */
 WITH classes AS (
   SELECT
     $subset AS subset,
@@ -159,7 +161,7 @@ GROUP BY
   subset
 ;
 
-/* people_by_codes: The people whom the combinations name, and combinations whose rows name none. */
+/* people_by_codes: The people in the combinations, and combinations without named rows. */
 WITH counted AS (
   SELECT
     COUNT(person) AS named
@@ -172,8 +174,8 @@ SELECT
   (SELECT COUNT(*) FROM counted WHERE named = 0) AS nameless
 ;
 
-/* uniques: The classes by all quasi-identifiers that have one member: others are unique by none of them. $is_alone says that
-   a class has one member, $person who it is where people are counted. */
+/* uniques: The classes by all quasi-identifiers with one member; the others are unique by no subset. $is_alone is true
+   if a class has one member; $person is that person if people are counted. */
 SELECT
   CAST(ROW_NUMBER() OVER () AS INTEGER) AS number,
   $values,
@@ -185,7 +187,7 @@ HAVING
   $is_alone
 ;
 
-/* minimal_uniques: Those of them that are unique by a subset, and by none $inside it; each adds $score (SUDA2). */
+/* minimal_uniques: Those of them that are unique by a subset, but by no subset $inside it; each adds $score (SUDA2). */
 SELECT
   $subset AS subset,
   uniques.number,
@@ -207,7 +209,7 @@ WHERE
   )
 ;
 
-/* minimal_by_subset: How many rows each subset is a minimal sample unique of. */
+/* minimal_by_subset: For each subset, the number of rows for which it is a minimal sample unique. */
 SELECT
   subset,
   COUNT(*) AS uniques
@@ -216,7 +218,7 @@ GROUP BY
   subset
 ;
 
-/* scores: The rows that have a score, or distinct people; the highest score, and the sum of all. */
+/* scores: The number of rows with a score, or of distinct people; the highest score, and the sum of all. */
 WITH scored AS (
   SELECT
     number,
@@ -234,8 +236,8 @@ INNER JOIN uniques
   ON uniques.number = scored.number
 ;
 
-/* unfit_weights: The rows without a weight, those whose weight is no number of at least 1, and, where people are counted,
-   those without a person, and the people with several weights. */
+/* unfit_weights: The rows without a weight, those whose weight is not a number of at least 1, and, if people are
+   counted, those without a person, and the people with several weights. */
 WITH weighed AS (
   SELECT
     $person AS person,
@@ -259,7 +261,7 @@ SELECT
 FROM weighed
 ;
 
-/* weights: For each number of rows of a class and sum of their weights, how many classes have them. */
+/* weights: For each number of rows of a class and sum of their weights, the number of classes. */
 WITH classes AS (
   SELECT
     $written,
@@ -279,7 +281,7 @@ GROUP BY
   weight
 ;
 
-/* weights_of_people: The same where members are people, each with one weight, of the table that has the weights. */
+/* weights_of_people: The same if members are people, each with one weight; the table is the one with the weights. */
 WITH weighed AS (
   SELECT
     $person AS person,

@@ -1,4 +1,4 @@
-/* What the workbench fetches of a table in a warehouse, which runs these: engine/warehouse/warehouse.py. */
+/* Queries that the workbench runs on a table in a warehouse: engine/warehouse/warehouse.py. */
 
 /* rows: Some columns of each row. */
 SELECT $values
@@ -13,7 +13,7 @@ FROM source
 GROUP BY $values
 ;
 
-/* people: The same, with a number in the place of each person's name. NULL has none. */
+/* people: The same, with a number instead of each person's name. NULL has none. */
 SELECT
   $others,
   tuples.kanon_n,
@@ -21,8 +21,8 @@ SELECT
 FROM tuples
 ;
 
-/* values: The values of each column by itself with their counts, by one scan. A row has a value of one column, and NULL
-   in all others. */
+/* values: The values of each column alone with their counts, in one scan. A row has a value of one column, and NULL in
+   all others. */
 SELECT
   $values,
   COUNT(*) AS kanon_n
