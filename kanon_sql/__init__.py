@@ -294,7 +294,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
-    """Import a public name from where it lives; ``dp`` is a module of its own."""
+    """Import a public name from its module; ``dp`` is a module itself."""
     if name == "dp":
         return import_module("kanon_sql.dp")
     if name not in _HOME:

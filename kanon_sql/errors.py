@@ -1,23 +1,23 @@
-"""What can go wrong, and with which exit code the command line ends.
+"""Errors, and the exit code of the command line for each.
 
     KanonError
     ├── UsageError ............. 2  the call does not make sense: a column, option or setting is wrong
-    │   ├── PolicyError ........ 2  kanon.toml says something that cannot be meant
+    │   ├── PolicyError ........ 2  kanon.toml has invalid content
     │   └── UnsuitableError .... 2  an algorithm cannot search under the required privacy models
     ├── SourceError ............ 3  a database, table or file cannot be opened, read or written
     │   ├── HierarchyError ..... 3  a hierarchy does not fit: missing values, two parents, no common root
-    │   ├── ComputationError ... 3  a statement met a value that it cannot compute with
+    │   ├── ComputationError ... 3  a statement cannot compute with a value
     │   ├── InUseError ......... 3  another process, or another connection, has the database open
     │   ├── NoRightError ....... 3  the user of a database may not do what is needed; nothing was kept
     │   └── NoRoomError ........ 3  the memory limit, or a disk, is too small for the work; nothing was kept
     ├── VerificationError ...... 1  a finished release failed the check of its own output; nothing was kept
-    ├── JointReleaseError ...... 1  a release and an earlier one say too much together; nothing was kept
-    ├── BudgetError ............ 1  an answer would cost more privacy than the budget of its table has left
+    ├── JointReleaseError ...... 1  a release and an earlier one reveal too much together; nothing was kept
+    ├── BudgetError ............ 1  an answer would cost more privacy than remains in the budget of its table
     ├── NoSolutionError ........ 4  no release can satisfy the requirements
     └── SearchInterruptedError   130  the person stopped the work; nothing was kept
 
-A message says what is wrong, where, and what to do next, in one or two lines. It gives counts and column
-names, never the value of a cell: error messages end up in logs, and logs are not anonymized.
+A message gives the problem, its place and the next step, in one or two lines. It has counts and column names, never the
+value of a cell: error messages end up in logs, and logs are not anonymized.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 
-# The names of settings in messages: options on the command line; keywords, methods and classes in Python.
+# Names of settings in messages: options on the command line; keywords, methods and classes in Python.
 #
-# A message of the library names options as they are typed (``--time-limit``). Where the library was called from
-# Python, the error shows what does the same there (``time_limit``).
+# A message of the library names options as they are typed (``--time-limit``). If the library was called from Python,
+# the error shows the equivalent there (``time_limit``).
 
 on_command_line: ContextVar[bool] = ContextVar("kanon_on_command_line", default=False)
-"""Whether messages are read by a person who types commands."""
+"""True if messages are for a person who types commands."""
 
 PYTHON_NAMES = {
     "id": "identifying",
@@ -70,7 +70,7 @@ PYTHON_NAMES = {
     "hierarchy FILE": "hierarchy=FILE",
     "hierarchy COLUMN=FILE": "hierarchies={COLUMN: FILE}",
 }
-"""The names in Python of options, with or without a value, that are not the same word with underscores."""
+"""The Python names of options, with or without a value, that are not the same word with underscores."""
 
 _COMMAND = re.compile(r"(?m:^  kanon [^\n]*$)|\bkanon (?:dp |hierarchy )?[a-z-]+ .*?(?=\.?$|\. |; |\))", re.DOTALL)
 _WORDS = "optimal|local|loss|keep|drop|relaxed|set|range|gaussian|warehouse|view"
@@ -79,7 +79,7 @@ _OPTION = re.compile(rf"(?<![\w-])(?:--(?P<name>[a-z][a-z-]*)|-(?P<short>k)\b)(?
 
 
 def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = repr) -> str:
-    """Return a question after the nearest of known names, behind a blank; nothing if none is near.
+    """Return a question about the nearest known name, after a space; empty if none is near.
 
     >>> did_you_mean("los", ["loss", "gcp"]), did_you_mean("x", ["loss"])
     (" Did you mean 'loss'?", '')
@@ -93,12 +93,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def command_line(verb: str, named: Sequence[str], *options: str) -> str:
-    """Return a command, quoted for a shell. In a message it stands on a line of its own, after two spaces.
+    """Return a command, quoted for a shell. In a message it is on its own line, after two spaces.
 
     Args:
         verb: ``report``, ``dp budget``, ...
         named: the source and the table.
-        options: what follows.
+        options: further options.
     """
     is_option = any(name.startswith("-") and name != "-" for name in named)
     words = [*options, "--", *named] if is_option else [*named, *options]
@@ -106,12 +106,12 @@ def command_line(verb: str, named: Sequence[str], *options: str) -> str:
 
 
 def in_python(message: str) -> str:
-    """Return a message with Python's names of the options in it; commands stay as they are typed."""
+    """Return a message with Python's names of the options in it; commands stay unchanged."""
     return outside_commands(message, lambda part: _OPTION.sub(_python_name, part))
 
 
 def in_policy_file(message: str) -> str:
-    """Return a message with settings of kanon.toml in the place of options, which a table of a set does not have."""
+    """Return a message with settings of kanon.toml in place of options, which a table of a set does not have."""
 
     def setting(option: re.Match[str]) -> str:
         name, value = option["name"] or option["short"], option["value"]
@@ -122,7 +122,7 @@ def in_policy_file(message: str) -> str:
 
 
 def outside_commands(message: str, change: Callable[[str], str]) -> str:
-    """Return a message, changed but for the commands in it."""
+    """Change a message except for the commands in it."""
     parts, end = [], 0
     for command in _COMMAND.finditer(message):
         parts += [change(message[end : command.start()]), command[0]]
@@ -146,7 +146,7 @@ def _python_name(option: re.Match[str]) -> str:
 
 
 class KanonError(Exception):
-    """Root of everything that kanon-sql raises on purpose."""
+    """Base class of all errors that kanon-sql raises on purpose."""
 
     exit_code: ClassVar[int] = 3
 
@@ -163,11 +163,11 @@ class UsageError(KanonError):
 
 
 class PolicyError(UsageError):
-    """A policy file cannot be read or says something that cannot be meant."""
+    """A policy file cannot be read or has invalid content."""
 
 
 class UnsuitableError(UsageError):
-    """A search or its result does not suit what is required: privacy models, the size of the lattice, roles."""
+    """A search or its result does not suit the requirements: privacy models, the size of the lattice, roles."""
 
 
 class SourceError(KanonError):
@@ -181,18 +181,18 @@ class HierarchyError(SourceError):
 
 
 class ComputationError(SourceError):
-    """A statement met a value that it cannot compute with, such as a number that has too many digits."""
+    """A statement cannot compute with a value, such as a number that has too many digits."""
 
 
 class InUseError(SourceError):
-    """A database file is open elsewhere, so that it cannot be opened here now.
+    """A database file is open elsewhere and cannot be opened here now.
 
     Attributes:
-        elsewhere: whether another process has it open, which may let go of it.
+        elsewhere: True if another process has it open, which may close it.
     """
 
     def __init__(self, text: str, *, elsewhere: bool = True) -> None:
-        """Say who has it open."""
+        """Store the message and ``elsewhere``."""
         super().__init__(text)
         self.elsewhere = elsewhere
 
@@ -206,25 +206,25 @@ class NoRoomError(SourceError):
 
 
 class VerificationError(KanonError):
-    """A finished release failed the check of its own output; it was taken back."""
+    """A finished release failed the check of its own output and was removed."""
 
     exit_code: ClassVar[int] = 1
 
 
 class JointReleaseError(KanonError):
-    """A release would say too much together with an earlier one of the same table; it was taken back."""
+    """A release would reveal too much together with an earlier one of the same table; it was removed."""
 
     exit_code: ClassVar[int] = 1
 
 
 class BudgetError(KanonError):
-    """An answer would cost more privacy than the budget of its table has left; the table was not queried."""
+    """An answer would cost more privacy than remains in the budget of its table; the table was not queried."""
 
     exit_code: ClassVar[int] = 1
 
 
 class NoSolutionError(KanonError):
-    """No release of this table can satisfy the requirement."""
+    """No release of this table can satisfy the requirements."""
 
     exit_code: ClassVar[int] = 4
 
@@ -242,4 +242,4 @@ class SearchInterruptedError(KanonError):
 
 
 NOTHING_WRITTEN = "nothing was written"
-"""What is there when work is stopped, unless something else is said."""
+"""The default outcome of work that is stopped."""

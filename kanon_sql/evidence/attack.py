@@ -176,10 +176,8 @@ def attack_release(
     """Attack the release of an open case (see ``attack``).
 
     ``algorithm`` is None if the attacker does not know it. ``prepared`` is the original, prepared for
-    ``policy.of_rows()``
-    and already without the people of a control group. ``made`` is the release as its policy made it, if its rows are
-    known
-    to be the same.
+    ``policy.of_rows()`` and already without the people of a control group. ``made`` is the release as its policy made
+    it, if its rows are known to be the same.
     """
     refuse_without_control(guessing, case.control)
     _require(confidence, ruled_out)
@@ -383,8 +381,7 @@ def _known_choice(
     """Return what the algorithm's choice reveals about each sensitive column.
 
     Unless a release by the policy was ``found``, the algorithm runs again. Its choice is known only if it makes the
-    same
-    release.
+    same release.
     """
     of_parts = ALGORITHMS[policy.algorithm].kind == "multidimensional"
     choice = policy.choice if of_parts else GREEDY

@@ -3,9 +3,9 @@
 Nobody knows all columns of a wide table about a person. For every subset of at most m quasi-identifiers, count the rows
 or people that share each combination of values in the table.
 
-Only the subsets of exactly m columns decide (of all columns, if there are fewer than m). A class by some columns is
-a union of classes by more of them, so it has at least as many members: if each class by every m columns has k, so
-has each by fewer. Smaller subsets are counted to show where the risk comes from.
+Only the subsets of exactly m columns decide (of all columns, if there are fewer than m). A class by some columns is a
+union of classes by more of them, so it has at least as many members: if each class by every m columns has k, so has
+each by fewer. Smaller subsets are counted to show where the risk comes from.
 
 Values count as written: NULL, and a label such as ``*``, are values like any other, as everywhere in kanon.
 """
@@ -58,8 +58,7 @@ class KnownColumns:
     """The classes by all subsets with one number of columns; None for a table without rows.
 
     Subsets with a class of fewer than k members are ``too_small``. Rows ``in_too_small`` are in such a class by at
-    least
-    one subset; each person counts once.
+    least one subset; each person counts once.
     """
 
     columns: int

@@ -42,8 +42,7 @@ class MeasuredPeople:
     """Numbers of people in the classes of a table; None if neither the table nor an original names them.
 
     ``settled`` is True if the people of each class are known. If not, the risk assumes the fewest people that each
-    class
-    can have. A person in two classes may then be two people, and shares of people are not known.
+    class can have. A person in two classes may then be two people, and shares of people are not known.
     """
 
     entity: str

@@ -105,8 +105,7 @@ def risk_of(
 
     No threshold is known to be met if a check refused the table, or if it lacks the column that counts people.
     ``population_size`` takes precedence over the sampling fraction; ``findings`` are those of the checks. ``weighed``
-    has
-    the weights of the same people, or a row for each of them, if the table itself has no weights.
+    has the weights of the same people, or a row for each of them, if the table itself has no weights.
     """
     findings = judge(source, policy) if findings is None else findings
     named = policy.columns

@@ -1,5 +1,5 @@
-"""``kanon explore``: a web application on one's own machine that shows how risk and utility move.
+"""``kanon explore``: a local web application that shows how settings change risk and utility.
 
-``state`` is what a URL says, laid over a policy; ``workspace`` holds the table and what was computed of it;
-``pictures`` places what is drawn; ``server`` answers one browser.
+``state`` reads a URL as changes to a policy; ``workspace`` holds the table and results about it; ``pictures`` computes
+the layout of drawings; ``server`` answers one browser.
 """

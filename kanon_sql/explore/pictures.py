@@ -1,6 +1,6 @@
-"""Where what is drawn has its place: pure functions from figures to coordinates of an SVG, which templates write.
+"""Layout of drawings: pure functions from figures to SVG coordinates, which templates write.
 
-Nothing is said by a picture alone: beside each there is a table, or the same in words.
+A drawing is never the only source: a table or a text beside it says the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MARKS = (
     "M-6 -2H-2V-6H2V-2H6V2H2V6H-2V2H-6Z",
     "M-6 -4L-4 -6L0 -2L4 -6L6 -4L2 0L6 4L4 6L0 2L-4 6L-6 4L-2 0Z",
 )
-"""Outlines of marks around 0, one for each algorithm, for those who do not see its colour."""
+"""Outlines of marks around 0, one for each algorithm, for readers who cannot tell the colours apart."""
 
 
 class Tick(NamedTuple):
@@ -33,7 +33,7 @@ class Tick(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A point of the trade-off: its place, its outline, and the number of its algorithm."""
+    """A point of the trade-off: its place, its outline and the number of its algorithm."""
 
     x: float
     y: float
@@ -57,7 +57,7 @@ class Scatter:
 
 
 def scatter(points: Sequence[Point], measure: str, risk: str) -> Scatter:
-    """Return releases by risk (across) and by what they lose (up)."""
+    """Place releases by risk (across) and by loss (up)."""
     names = list(dict.fromkeys(point.algorithm for point in points))
     known = [
         (point, x, y)
@@ -98,7 +98,7 @@ class DrawnBlock(NamedTuple):
 
 
 def icicle(levels: Sequence[Sequence[Block]]) -> list[list[DrawnBlock]]:
-    """Return the labels of a hierarchy, each as wide as its share of the rows; a text that has no room is cut."""
+    """Place the labels of a hierarchy, each as wide as its share of the rows. A text without room is cut."""
     return [
         [
             DrawnBlock(ICICLE_WIDTH * one.start, max(0.6, ICICLE_WIDTH * one.width - 1), _fitting(one), one)
@@ -119,7 +119,7 @@ def _fitting(block: Block) -> str:
 
 
 class DrawnNode(NamedTuple):
-    """A node of the lattice; ``kind`` is the class of its box."""
+    """A node of the lattice; ``kind`` is the CSS class of its box."""
 
     node: Node
     x: float
@@ -138,7 +138,7 @@ class Hasse:
 
 
 def hasse(kinds: Mapping[Node, str]) -> Hasse:
-    """Return nodes in rows by their height, the most general on top, and lines to those one level lower."""
+    """Place nodes in rows by height, the most general on top, with lines to those one level lower."""
     by_height: dict[int, list[Node]] = {}
     for node in sorted(kinds):
         by_height.setdefault(sum(node), []).append(node)
@@ -167,7 +167,7 @@ def node_text(node: Node) -> str:
 
 
 def around(node: Node, heights: Node, steps: int) -> list[Node]:
-    """Return a node and those that are at most so many levels above it, or below it."""
+    """Return a node and those at most ``steps`` levels above or below it."""
     found = {node}
     for sign in (1, -1):
         edge = {node}
@@ -191,7 +191,7 @@ def _moved(place: tuple[float, float], down: float) -> tuple[float, float]:
 
 
 def _end_of_axis(highest: float) -> float:
-    """Return the end of an axis that a number fits on, and that has four parts which are easy to read."""
+    """Return a round end of an axis that divides into four readable parts."""
     if highest <= 0:
         return 1.0
     size = 10.0 ** math.floor(math.log10(highest))

@@ -1,12 +1,12 @@
-"""The server of ``kanon explore``: it answers one browser on this machine, and nobody else.
+"""The server of ``kanon explore``: it answers one browser on this machine.
 
-1. It listens on 127.0.0.1. A ``Host`` that is not this address and port is refused, so that no name of another site can
-   be made to lead here; and so is an ``Origin`` of another site.
-2. The first URL has a token that opens once. From then on a cookie is the key, which no script can read and no other
-   site can have sent. Browsers send a cookie to all ports of a host: this one belongs to a path that was drawn at
-   random, so that the server of another user on another port does not get it.
-3. A form that changes something has a token of its own, which only pages that were served here have.
-4. A page runs no script and has no style but those of the package, loads nothing from elsewhere, and is not kept.
+1. It listens on 127.0.0.1. A ``Host`` other than this address and port is refused, so the name of another site cannot
+   lead here. An ``Origin`` of another site is refused too.
+2. The first URL has a token that works once. After that, access needs a cookie that no script can read and no other
+   site can send. Browsers send a cookie to all ports of a host. This one is for a random path, so the server of another
+   user on another port does not receive it.
+3. A form that changes something has its own token, which only pages from this server contain.
+4. A page runs only scripts and styles of the package, loads nothing from elsewhere, and is not cached.
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ _STATIC = {
 }
 _PATIENCE = 1.0  # seconds that the first page waits for the profile
 _MOST_BYTES = 1_000_000  # of a form
-_DRAWN_WHOLE = 120  # nodes of a lattice that is drawn as a whole
-_FEW_COLUMNS = 5  # of which nodes two steps away are drawn: 20 above
-_AT_ONCE = 40  # nodes that are tested for a picture before it is shown
-_OF_LARGE = 500_000  # tuples from which one node is
+_DRAWN_WHOLE = 120  # nodes of a lattice that is drawn completely
+_FEW_COLUMNS = 5  # columns up to which nodes two steps away are drawn: 20 above
+_AT_ONCE = 40  # nodes to test for a picture before it is shown
+_OF_LARGE = 500_000  # tuples from which only one node is tested
 _FORM_TOKEN = "form_token"  # noqa: S105 - the name of a field
 _OF_PUBLISH = ("into", "out", "policy_file", "report_file", "replace")
 
 
 class Guard:
-    """Refuses requests that do not come from the browser that opened the first URL, before all else."""
+    """Refuses requests that do not come from the browser that opened the first URL, before anything else."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
@@ -164,7 +164,7 @@ def _equal(given: str, own: str) -> bool:
 
 @dataclass(frozen=True)
 class Publishing:
-    """The policy file and the command that a form of Publish asks for."""
+    """The policy file and the command that a form of Publish requests."""
 
     policy: Policy
     destination: Destination
@@ -239,7 +239,7 @@ class Application:
         request: Request,
         given: Sequence[tuple[str, str]] | None = None,
     ) -> Response:
-        """Return a page of the state that a query or a form gives."""
+        """Return a page for the state that a query or a form gives."""
         state = None
         try:
             if not self.workspace.ready(_PATIENCE):
@@ -254,7 +254,7 @@ class Application:
             return self._problem(state, request, unforeseen(error), 500)
 
     def _problem(self, state: State | None, request: Request, text: str, code: int = 400) -> Response:
-        if "hx-request" in request.headers:  # a part of a page: htmx shows what is answered with 200
+        if "hx-request" in request.headers:  # a part of a page: htmx shows only responses with status 200
             return _part("problem", text)
         return _html("problem.j2", code, **self._context(state, ""), problem=text)
 
@@ -267,7 +267,7 @@ class Application:
 
         return of
 
-    # 0. The release in hand, on every page
+    # 0. The current release, on every page
 
     def release(self, state: State, _: Request) -> Response:
         task = self.workspace.found(state.policy())
@@ -301,7 +301,7 @@ class Application:
     # 2. Trade-off
 
     def points(self, state: State, _: Request) -> Response:
-        state.policy()  # complains
+        state.policy()  # raises an error for an invalid policy
         tasks = self.workspace.points(state)
         found = [task.result for task in tasks if task.result is not None]
         problem = next((task.problem for task in tasks if task.problem is not None), None)
@@ -321,7 +321,7 @@ class Application:
     def lower(self, state: State, _: Request) -> Response:
         def answer(shown: Shown) -> Response:
             steps = shown.bench.lower(shown.policy, shown.figures.node)
-            if steps is None:  # another node is looked at by now: nothing is to be changed on the page
+            if steps is None:  # another node was requested since: the page must not change
                 return Response(status_code=204)
             found = _part("lower", *shown.said[:3], steps, *shown.said[3:5])
             found.background = BackgroundTask(self._look_higher, shown.policy, shown.figures.node)
@@ -335,7 +335,7 @@ class Application:
                 bench.look_higher(policy, node)
 
     def _of_node(self, state: State, url: str, answer: Callable[[Shown], Response]) -> Response:
-        """Return the answer about the node of a state; if that is the optimum, once it is found."""
+        """Return the answer about the node of a state; if that is the optimum, after it is found."""
         state = state.by_levels
         task = self.workspace.found(state.searched().policy())
         best: Found | None = task.result
@@ -408,7 +408,7 @@ class Application:
             options.append("--replace")
         policy, workspace = state.policy(), self.workspace
         named: list[str] = []
-        if policy.origin is None:  # its address gives access, and is not written down
+        if policy.origin is None:  # the address in it gives access and is not written to a file
             named = [str(workspace.source), *([workspace.table] if workspace.table is not None else [])]
         shown = [shown_source(named[0]), *named[1:]] if named else []
         arguments = ("anonymize", *options, "--", *named) if named else ("anonymize", *options)
@@ -456,7 +456,7 @@ class Application:
         with self._starting:
             if self._has_ended:
                 raise UsageError("kanon explore was ended; nothing was published.")
-            # -P, as the command itself: no module is looked for in the directory where the data lie.
+            # -P, like the command itself: no module is imported from the directory of the data.
             self.child = subprocess.Popen(  # noqa: S603 - the program that runs this, with arguments and no shell
                 [sys.executable, "-P", "-m", "kanon_sql", *arguments],
                 stdin=subprocess.DEVNULL,
@@ -469,7 +469,7 @@ class Application:
             return self.child
 
     def close(self) -> None:
-        """End what runs, begin nothing that waits, and let go of the table."""
+        """Stop the running work, drop waiting work and close the table."""
         with self._starting:
             self._has_ended = True
             child = self.child
@@ -506,13 +506,13 @@ def _lattice(shown: Shown) -> Response:
 
 
 def _free(path: Path) -> Path:
-    """Return a path that is free: it, or one with a number."""
+    """Return a free path: ``path``, or one with a number."""
     numbered = (path.with_stem(f"{path.stem}_{number}") for number in count(2))
     return next(one for one in chain([path], numbered) if not one.exists())
 
 
 def _make_new(path: Path) -> None:
-    """Create a file whose name is free, even of a broken link."""
+    """Create a file under a free name, even if a broken link has it."""
     require_free(path, replace=False)
     try:
         path.touch(exist_ok=False)
@@ -530,7 +530,7 @@ def _static(name: str, kind: str) -> Callable[[Request], Response]:
     return answer
 
 
-# How pages are written
+# Formats of pages
 
 
 def _of_report(name: str) -> Callable[..., Any]:
@@ -549,7 +549,7 @@ def _tone(outcome: Outcome) -> str:
 
 
 def _ranked(points: Sequence[Point], measure: str) -> list[Point]:
-    """Return releases by a measure, least first; those without one last."""
+    """Sort releases by a measure, least first, and those without one last."""
     return sorted(points, key=lambda point: ((value := point.measures.get(measure)) is None, value, point.k))
 
 
@@ -606,7 +606,7 @@ def _part(name: str, *arguments: Any) -> Response:  # noqa: ANN401 - as above
 
 
 def application(workspace: Workspace, port: int, destination: Destination | None = None) -> tuple[Guard, Application]:
-    """Return the application behind its guard; ``destination`` is where the policy that was given publishes to."""
+    """Return the application behind its guard; ``destination`` is that of the given policy."""
     pages = Application(workspace, destination or Destination(), secrets.token_urlsafe(32))
     app = Starlette(routes=pages.routes())
     app.router.redirect_slashes = False
@@ -614,8 +614,8 @@ def application(workspace: Workspace, port: int, destination: Destination | None
 
 
 def listening(port: int) -> socket.socket:
-    """Return a socket that listens on this machine alone; port 0 takes one that is free."""
-    # Its protocol is named: by that asyncio knows that answers in two parts are not to wait for each other (Nagle).
+    """Return a socket that listens only on this machine; port 0 selects a free port."""
+    # The protocol is explicit: without it, asyncio does not turn off Nagle's algorithm for responses in two parts.
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.bind((ADDRESS, port))
@@ -635,7 +635,7 @@ def serve(
     port: int,
     begun: Callable[[str], None],
 ) -> None:
-    """Serve a table until Ctrl-C; ``given`` is what a policy file says, ``begun`` is called with the first URL."""
+    """Serve a table until Ctrl-C. ``given`` is the content of a policy file; ``begun`` is called with the first URL."""
     import uvicorn
 
     with listening(port) as own:
@@ -656,6 +656,6 @@ def serve(
             begun(guard.url)
             uvicorn.Server(config).run(sockets=[own])
         except KeyboardInterrupt:
-            pass  # the way it ends
+            pass  # the normal end
         finally:
             pages.close()

@@ -1,7 +1,7 @@
-"""The state of the application: what its URL says, laid over the policy that it began with. There is no other state.
+"""The state of the application: its URL, as changes to the initial policy. There is no other state.
 
-A column is named in the key of a parameter: ``role.zip=sensitive``, ``rule.zip=mask``, ``level.zip=2``, ``most.zip=3``.
-What is as in the policy is not in the URL.
+The key of a parameter names a column: ``role.zip=sensitive``, ``rule.zip=mask``, ``level.zip=2``, ``most.zip=3``. The
+URL contains only differences from the policy.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Base:
-    """What a state is laid over."""
+    """The basis of states."""
 
-    policy: Policy  # the policy that the application began with
+    policy: Policy  # the initial policy
     columns: tuple[Column, ...]  # of the table
     roles: Mapping[str, str]  # of each column under the policy
 
@@ -70,7 +70,7 @@ class Base:
             by_name[person] = "person-pseudonym" if by_name.get(person) == "pseudonym" else "person"
         rest = "kept" if named.rest == "keep" else LEFT_OUT
         roles = {column.name: by_name.get(folded(column.name), rest) for column in found}
-        # Nobody named what is kept as the rest.
+        # No person named the columns that are kept as the rest.
         unnamed = [name for name in roles if named.rest == "keep" and folded(name) not in by_name]
         named = replace(named, proposed=(*named.proposed, *unnamed))
         return cls(replace(policy, columns=named), found, roles)
@@ -90,29 +90,29 @@ class Base:
 
 @dataclass(frozen=True)
 class State:
-    """What a page shows."""
+    """The settings of a page."""
 
     base: Base
     roles: Mapping[str, str]  # of each column of the table
     k: int  # the smallest class
     limit: str  # of suppression
     algorithm: str
-    count: Count  # what k counts where no column names the person
-    # hierarchies that were given in place of those of the policy
+    count: Count  # the unit of k if no column names the person
+    # hierarchies that replace those of the policy
     rules: Mapping[str, str] = field(default_factory=dict)
-    levels: Mapping[str, int] = field(default_factory=dict)  # the level of quasi-identifiers that a person chose
-    # the highest level that the search may choose of some, by pins
+    levels: Mapping[str, int] = field(default_factory=dict)  # chosen levels of quasi-identifiers
+    # pins: the highest levels that the search may choose
     most: Mapping[str, int] = field(default_factory=dict)
-    confirmed: bool = False  # whether a person has confirmed the roles that were proposed
+    confirmed: bool = False  # True if a person confirmed the proposed roles
     measure: str = "loss"  # shown in the trade-off
     risk: str = "highest"  # shown in the trade-off
 
     @classmethod
     def read(cls, base: Base, parameters: Iterable[tuple[str, str]]) -> State:
-        """Return what the parameters of a URL or of a form say; what does not belong to a state is refused."""
+        """Parse the parameters of a URL or a form. Raises an error for anything that does not belong to a state."""
         plain: dict[str, Any] = {}
         by_column: dict[str, dict[str, Any]] = {"role": dict(base.roles), "rule": {}, "level": {}, "most": {}}
-        # A browser sends a line end in the name of a field as CR LF, whichever it was.
+        # A browser sends any line end in the name of a field as CR LF.
         names = {_one_line_end(column.name): column.name for column in base.columns}
         names |= {folded(column.name): column.name for column in base.columns}
         for key, value in parameters:
@@ -134,12 +134,12 @@ class State:
             rules=by_column["rule"],
             **{name: _setting(name, value) for name, value in plain.items()},
         )
-        if found.algorithm not in algorithms_of("full-domain"):  # it gives no level to a column
+        if found.algorithm not in algorithms_of("full-domain"):  # it does not give each column a level
             return found
         return replace(found, levels=by_column["level"], most=by_column["most"])
 
     def parameters(self) -> list[tuple[str, str]]:
-        """Return the parameters of the URL that says this."""
+        """Return the URL parameters of this state."""
         start = self.base.start
         plain = [
             (name, str(getattr(self, name)))
@@ -155,12 +155,12 @@ class State:
         return [*roles, *plain, *([("confirmed", "1")] if self.confirmed else []), *others]
 
     def href(self, page: str, **changed: Any) -> str:  # noqa: ANN401 - of any field
-        """Return the URL of a page that shows this, with some of it changed."""
+        """Return the URL of a page for this state, with some fields changed."""
         query = urlencode(replace(self, **changed).parameters())
         return f"{page}?{query}" if query else page
 
     def of_role(self, *roles: str) -> tuple[str, ...]:
-        """Return the columns of some roles: those of the policy in its order, then the others in that of the table."""
+        """Return the columns of some roles: those of the policy in its order, then the others in table order."""
         named = self.base.policy.columns
         listed = (*named.quasi_identifiers, *named.sensitive, *named.insensitive, *named.identifying)
         order = {folded(name): place for place, name in enumerate(listed)}
@@ -169,19 +169,19 @@ class State:
 
     @property
     def proposed(self) -> tuple[str, ...]:
-        """The columns whose role was proposed, and that no person has confirmed or changed."""
+        """The columns whose role was proposed and not confirmed or changed by a person."""
         base = self.base.roles
         same = {folded(name) for name, role in self.roles.items() if base[name] == role}
         return () if self.confirmed else tuple(one for one in self.base.policy.columns.proposed if folded(one) in same)
 
     @property
     def no_longer_counts_people(self) -> bool:
-        """Whether k counts rows, where the policy that the application began with counts people."""
+        """True if k counts rows although it counts people in the initial policy."""
         return self.base.policy.count == "people" and self.count == "rows" and not self.of_role(*_PERSON)
 
     @property
     def chosen_levels(self) -> dict[str, str]:
-        """The levels that the search may choose, as a policy says them: a level that was chosen goes before a pin."""
+        """The levels that the search may choose, as in a policy. A chosen level takes precedence over a pin."""
         generalized = {folded(name) for name in self.of_role("quasi")}
         of_policy = {name: text for name, text in self.base.policy.levels.items() if folded(name) in generalized}
         pins = {name: f"..{level}" for name, level in self.most.items()}
@@ -192,12 +192,12 @@ class State:
 
     @property
     def weights(self) -> dict[str, Fraction]:
-        """The weights that the policy gives to columns that are generalized."""
+        """The policy's weights of generalized columns."""
         generalized = {folded(name) for name in self.of_role("quasi")}
         return {name: weight for name, weight in self.base.policy.weights.items() if folded(name) in generalized}
 
     def policy(self) -> Policy:
-        """Return the policy that this is."""
+        """Return the policy of this state."""
         base, roles = self.base.policy, self.roles
         people = self.of_role(*_PERSON)
         if len(people) > 1:
@@ -244,21 +244,21 @@ class State:
 
     @property
     def by_levels(self) -> State:
-        """This with an algorithm that gives each column a level."""
+        """This state with an algorithm that gives each column a level."""
         full_domain = self.algorithm in algorithms_of("full-domain")
         return self if full_domain else replace(self, algorithm="optimal")
 
     def searched(self) -> State:
-        """Return this without the levels that a person chose: what the best is looked for under."""
+        """Return this state without chosen levels: the settings for the search of the optimum."""
         return replace(self.by_levels, levels={})
 
 
 MEASURES = (*CELL_MEASURES, "discernibility", "average_class_size")
-"""What a release is compared by in the trade-off."""
+"""Measures that compare releases in the trade-off."""
 
 
 def _counting(model: PrivacyModel, entity: str | None) -> PrivacyModel:
-    """Return a model with people as members, or with rows where no column names the person."""
+    """Return a model whose members are people, or rows if no column names the person."""
     if entity is None and isinstance(model, KAnonymity | KnownSubsets):
         return replace(model, entity=None)
     return model if entity is None else model.counting(entity)

@@ -66,22 +66,22 @@ if TYPE_CHECKING:
     from kanon_sql.release.release import Release
 
 _BENCHES = 2  # tables that are kept, prepared in different ways
-_FORGOTTEN = 20.0  # seconds after which what no page asks for any more is not begun
-_UNWANTED = 10.0  # seconds after which it is stopped, where another page waits
+_FORGOTTEN = 20.0  # seconds after which a task that no page requests any more does not start
+_UNWANTED = 10.0  # seconds after which it is stopped if another page waits
 _SECONDS = 30.0  # of a search in the trade-off
 _SAMPLE_OF_K = (2, 3, 5, 10, 20, 50, 100)
 _LIMITS = ("0.0", "0.05")
-_SAME_AS_OTHERS = {"incognito", "samarati-first"}  # of their kind the trade-off has the optimum, and samarati
-_LARGE = 50_000  # tuples from which nodes around the one in hand are rolled up
+_SAME_AS_OTHERS = {"incognito", "samarati-first"}  # the trade-off has the optimum of their kind, and samarati
+_LARGE = 50_000  # tuples from which nodes around the current one are rolled up
 _KEPT = 24  # such roll-ups
-_A_MOMENT = 0.002  # seconds in which another request takes its turn
+_A_MOMENT = 0.002  # seconds for another request to run
 _DRAWN = 36  # labels of a level in the drawing of a hierarchy
-_NARROW = 0.004  # of the rows: a label of fewer is too narrow to be drawn
+_NARROW = 0.004  # share of the rows below which a label is too narrow to draw
 
 
 @dataclass(frozen=True)
 class NodeFigures:
-    """What a node does: rows that it suppresses, and what the measure says; None if it suppresses every row."""
+    """Figures of a node: rows that it suppresses, and its measure; None if it suppresses every row."""
 
     node: Node
     suppressed: int
@@ -90,10 +90,10 @@ class NodeFigures:
 
 @dataclass(frozen=True)
 class Found:
-    """The release that a policy has, before it is published."""
+    """The release of a policy before publication."""
 
-    algorithm: str  # that found it
-    node: Node | None  # of full-domain recoding; else None
+    algorithm: str  # found it
+    node: Node | None  # for full-domain recoding; otherwise None
     levels: dict[str, int] | None
     value: float | None
     measures: dict[str, float | None]
@@ -112,7 +112,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Point:
-    """A release of the trade-off; ``problem`` says why there is none."""
+    """A release of the trade-off; ``problem`` is the reason if there is none."""
 
     algorithm: str
     k: int
@@ -168,7 +168,7 @@ class Bench:
         return self.table.prepared.frequency.counts_people
 
     def _evidence_of(self, policy: Policy) -> Evidence:
-        # Whether a node suppresses few enough rows is not asked here: any node has figures.
+        # The limit of suppression does not apply here: any node has figures.
         anything = replace(_as_prepared(policy).suppressing(1.0), models=policy.models)
         key = repr((anything.models, anything.measure))
         if key not in self._evidence:
@@ -300,7 +300,7 @@ def _blocks(found: list[tuple[tuple[str | None, ...], int, int]], rows: int, k: 
 
 
 class _StoppedError(Exception):
-    """The work is not wanted any more."""
+    """The work is not needed any more."""
 
 
 @dataclass
@@ -456,7 +456,7 @@ class Workspace:
             opened.engine.close()
 
     def _begun(self, policy: Policy, columns: Sequence[Column]) -> Base:
-        """Return what states are laid over; with a seed, so that the same rows are made again."""
+        """Return the base of states; it has a seed, so runs are repeatable."""
         seed = secrets.randbits(31) if policy.seed is None else policy.seed
         return Base.of(replace(policy, origin=self.origin, seed=seed, time_zone=self.time_zone), columns)
 
@@ -472,7 +472,7 @@ class Workspace:
             time.sleep(0.01)
         return True
 
-    # What answers at once
+    # Fast answers
 
     @contextmanager
     def bench(self, policy: Policy) -> Iterator[Bench]:
@@ -515,7 +515,7 @@ class Workspace:
         own = replace(_as_prepared(policy), models=policy.models)  # errors name its k
         return prepare(self.source, self.table, policy=own, progress=listen)
 
-    # What takes longer
+    # Slow answers
 
     def found(self, policy: Policy) -> Task:
         """Return the task of the release of a policy."""
@@ -649,7 +649,7 @@ def _as_prepared(policy: Policy) -> Policy:
 
 
 def _risks(release: Release, rows: exp.Table, people: exp.Table | None) -> dict[str, float | None]:
-    """Return the risks of a release: of people if they are counted, else of rows."""
+    """Return the risks of a release: of people if they are counted, otherwise of rows."""
     from kanon_sql.risks.estimators.assessment import RiskSettings, assess
 
     publication, engine = release.publication, release.prepared.source.engine

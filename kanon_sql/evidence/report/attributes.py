@@ -51,8 +51,7 @@ def attributes_of(
     """Return the columns of the original in their order; numbers of rows below ``k`` are not shown.
 
     ``released`` are the rows that the policy makes, ``handed_out`` the published ones, ``measured`` their measures
-    against
-    the original.
+    against the original.
     """
     roles, publication = release.publication.roles, release.publication
     hierarchies = {hierarchy.column.name: hierarchy for hierarchy in publication.hierarchies}

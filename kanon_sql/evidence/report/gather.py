@@ -149,7 +149,7 @@ def report_of(
         attacks = _attacks(case, release, rows_alone, progress)
         progress(Progress("Attributes one by one"))
         attributes = attributes_of(release, released, handed_out, measured, k)
-        if any(one.hidden for one in attributes):  # people alone by a column are rows by label
+        if any(one.hidden for one in attributes):  # a number of unique rows is a number of rows by label too
             risks = (_of_several_columns(risks[0]), _of_several_columns(risks[1]))
         return Report(
             made_at=dt.datetime.now(tz=dt.UTC).date().isoformat(),
@@ -325,8 +325,7 @@ def sql_of(publication: Publication) -> str:
     """Return the statements that make and check a release, as a script.
 
     The relations that they read appear by name only. The contents of hierarchies would list values of the original, and
-    so
-    would the boxes of Mondrian, even those of rows that were left out.
+    so would the boxes of Mondrian, even those of rows that were left out.
     """
     lookups = readable_lookups(publication.hierarchies)
     output = sql.relation("kanon_release")
@@ -384,8 +383,7 @@ def _fingerprints_of(release: Release, released: Source, published: ReportedRele
     """Return fingerprints (SHA-256) of everything public: the output, its file, the policy and hierarchy files.
 
     The original has none, nor have hierarchies made from its values: someone who knows all but a few values could find
-    the
-    missing ones by trial.
+    the missing ones by trial.
     """
     names = compared_columns(release.publication)
     found = {ROWS: of_rows(released.engine, released.relation, names, "fingerprint of the release")}

@@ -136,9 +136,8 @@ class PublishedColumn:
         """Return True if the column is one of these kinds; ``all`` are those that identify a person.
 
         A name alone decides on a kind that others could know: a town is a town even if all rows have the same one. For
-        a kind
-        that identifies, the values must not contradict: a choice among few values is not an account unless it has long
-        numbers.
+        a kind that identifies, the values must not contradict: a choice among few values is not an account unless it
+        has long numbers.
         """
         if any(kind in kinds for kind in self.looks):
             return True

@@ -295,8 +295,7 @@ class _Judge:
         """Judge the classes of the quasi-identifiers; without quasi-identifiers, the cells of a table of counts.
 
         It is a table of counts if a column has such a name, and no two rows agree in all columns without numbers. Other
-        columns
-        with small numbers are for a person.
+        columns with small numbers are for a person.
         """
         numbers = [column for column in self.columns if column.column.family in NUMBERS and not column.is_closed]
         counts = [column for column in numbers if column.by_name == "count" or column.words & _WORDS_OF_COUNTS]

@@ -95,8 +95,7 @@ def tells_small_area(label: str, restricted: Collection[str], *, is_number: bool
     """Return True if a label of a ZIP code has more than three of its digits, or those of a restricted area.
 
     ``is_number`` says that leading zeros are lost: a number of three digits may be the three digits shown, or five
-    digits
-    without two zeros. The result is then None.
+    digits without two zeros. The result is then None.
     """
     if is_hidden(label):
         return False

@@ -218,8 +218,8 @@ def who_is_alone(
 ) -> Subsets | None:
     """Return the classes by subsets of the quasi-identifiers; None if there are none.
 
-    If people are counted, the uniques of a subset are the people who are alone in at least one class by it.
-    ``members`` are the rows or people in the table.
+    If people are counted, the uniques of a subset are the people who are alone in at least one class by it. ``members``
+    are the rows or people in the table.
     """
     if not quasi:
         return None

@@ -3,11 +3,11 @@ r"""Patterns that count a column's distinct values in SQL, and statistics on how
 A pattern must match the whole value as text, without outer spaces. Regular expressions use only syntax that DuckDB
 (RE2), PostgreSQL and Spark share: no look-ahead, no classes such as ``\d``.
 
-Sources: IBAN, ISO 13616; card numbers, ISO/IEC 7812 (13 to 19 digits); check digits: ``has_right_digits``.
-Diagnosis codes, ICD-10 (a letter, two digits, and after a dot up to four more). National numbers: the social
-security number of the USA, the National Insurance number of the UK, the resident identity number of China (GB 11643),
-DNI and NIE of Spain, NIR of France, the Rentenversicherungsnummer of Germany, the codice fiscale of Italy. There are no
-lists of names or streets.
+Sources: IBAN, ISO 13616; card numbers, ISO/IEC 7812 (13 to 19 digits); check digits: ``has_right_digits``. Diagnosis
+codes, ICD-10 (a letter, two digits, and after a dot up to four more). National numbers: the social security number of
+the USA, the National Insurance number of the UK, the resident identity number of China (GB 11643), DNI and NIE of
+Spain, NIR of France, the Rentenversicherungsnummer of Germany, the codice fiscale of Italy. There are no lists of names
+or streets.
 """
 
 from __future__ import annotations
@@ -222,9 +222,8 @@ def redacted(text: exp.Expr, marks: Mapping[str, str]) -> exp.Expr:
     """Replace values of some kinds inside a text by the mark of their kind, in the given order.
 
     The patterns of ``kanon profile`` match whole values. Here they start where no letter or digit precedes and end at
-    the
-    end of a word. Regular expressions treat ``_`` as part of a word, so a character that occurs in no text replaces it
-    temporarily. No-break spaces and hyphens become plain ones. DuckDB only.
+    the end of a word. Regular expressions treat ``_`` as part of a word, so a character that occurs in no text replaces
+    it temporarily. No-break spaces and hyphens become plain ones. DuckDB only.
     """
     stand_in = exp.Chr(expressions=[sql.literal(_NO_CHARACTER)])
     found: exp.Expr = exp.Replace(this=text, expression=sql.literal("_"), replacement=stand_in)

@@ -114,8 +114,7 @@ def profile_of(
     """Return the profile of an open source.
 
     ``prepared`` describes how its columns were prepared, ``left_out`` why some are not published. Other arguments are
-    those
-    of ``profile``.
+    those of ``profile``.
     """
     if sample is not None and (isinstance(sample, bool) or sample < 0):
         raise UsageError(f"--sample is a number of rows, or 0 for all of them, not {sample}.")
@@ -234,8 +233,7 @@ def _said_twice(
     """Return the quasi-identifiers that determine another one and are determined by it, each with the one to keep.
 
     The column whose hierarchy has groups is kept. If both are alike, the text, which people can read, is kept before
-    the
-    code; otherwise the first one.
+    the code; otherwise the first one.
     """
     worth = {one.name: (rules.get(one.name) != "flat", one.family == "text") for one in quasi_identifiers}
     left: dict[str, str] = {}
@@ -266,8 +264,7 @@ def _hierarchies_for(source: Source, columns: Sequence[Column]) -> tuple[dict[st
     """Return rules for columns without a hierarchy in the database, by name, and hierarchies that nearly fit.
 
     Each column gets the best suggestion that has all of its values: a ready-made hierarchy, or else one by its type. In
-    the
-    latter case, the second result names a ready-made one that has at least 80 % of its values.
+    the latter case, the second result names a ready-made one that has at least 80 % of its values.
     """
     stored = stored_hierarchies(source.engine)
     wanted = [column for column in columns if folded(column.name) not in stored]

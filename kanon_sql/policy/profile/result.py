@@ -1,7 +1,7 @@
 """A profile, and the commented kanon.toml that ``kanon init`` makes from it: each column under its proposed role.
 
-The file publishes only quasi-identifiers, generalized. Every column that would be published unchanged is behind
-``# decide:`` until a person deletes that. Names and values can mislead the profile, and a column published by oversight
+The file publishes only quasi-identifiers, generalized. Every column that would be published unchanged is behind ``#
+decide:`` until a person deletes that. Names and values can mislead the profile, and a column published by oversight
 harms people.
 """
 
