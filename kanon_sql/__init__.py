@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.proposal import init_policy
     from kanon_sql.release.publish.publisher import InPlace, Published
     from kanon_sql.release.release import Release
+    from kanon_sql.release.remedies import Remedy, remedies
     from kanon_sql.release.tables.anonymize import TablesRelease, anonymize_tables
     from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.publish import PublishedTables
@@ -169,6 +170,8 @@ _HOME = {
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",
     "init_policy": "release.proposal",
+    "Remedy": "release.remedies",
+    "remedies": "release.remedies",
     "init_tables_policy": "policy.profile.tables",
     "TableProposal": "policy.profile.tables",
     "TablesProposal": "policy.profile.tables",
@@ -236,6 +239,7 @@ __all__ = [
     "PublishedTables",
     "RecursiveCLDiversity",
     "Release",
+    "Remedy",
     "Remembered",
     "Report",
     "Resources",
@@ -284,6 +288,7 @@ __all__ = [
     "profile_database",
     "read_policy",
     "read_tables_policy",
+    "remedies",
     "report",
     "report_tables",
     "risk",

@@ -107,7 +107,7 @@ def _print_version() -> int:
 def _exit_code(code: int, failure: OSError | None) -> int:
     if failure is None or code != 0:
         return code
-    _error(f"The results could not be printed (stdout: {failure.strerror}); what was published elsewhere is there.")
+    _error(f"The results could not be printed (stdout: {failure.strerror}); anything published elsewhere is there.")
     return SourceError.exit_code
 
 

@@ -132,7 +132,7 @@ class Budgets:
             if not found:
                 return None
             (limits,) = found
-            rows = self.keeper.rows(sql.statement("dp/spent", values=self._values()), "what was spent")
+            rows = self.keeper.rows(sql.statement("dp/spent", values=self._values()), "budget spent")
             return Budget(self.table, *limits, tuple(_spent_of(row) for row in rows))
         except NoRightError:
             raise
@@ -186,7 +186,7 @@ class Budgets:
                 "group_column": column,
                 "group_value": value,
             }
-            self.keeper.run(sql.statement("dp/spend", values=values), "write down what is spent")
+            self.keeper.run(sql.statement("dp/spend", values=values), "record the budget spent")
 
         self._written(write)
         return self._require()
@@ -214,7 +214,7 @@ class Budgets:
             spent += f" and delta {without_zeros(delta)} of {without_zeros(budget.delta)}"
         return (
             f"This answer costs {costs}, and {self.table} has spent {spent}: it is not given. Ask for less, or let the "
-            "owner of the table decide on more (--epsilon beside the command that shows what was spent):\n"
+            "owner of the table decide on more (--epsilon beside the command that shows the budget):\n"
             f"  {command_line('dp budget', self.named, *self.kept_in)}"
         )
 

@@ -219,6 +219,6 @@ def _quietly(publish: Callable[[], Result]) -> Result:
         return publish()
     except VerificationError:
         raise VerificationError(
-            "The release failed the check of its own output and was taken back. Nothing was kept; what it had found is "
-            "not said, since it is exact."
+            "The release failed the check of its own output and was taken back. Nothing was kept; the finding is not "
+            "printed, since it is exact."
         ) from None

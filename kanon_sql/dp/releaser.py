@@ -242,8 +242,8 @@ def _sampled_release(shape: _ReleaseShape, requested: RequestedRelease, node: No
     rows, classes, smallest, squares = _published(frequency, node, parameters.k)
     if not rows:
         raise NoSolutionError(
-            f"No class of the sample has {parameters.k:,} rows, and an empty table is no release. What it cost is "
-            "spent, since that nothing is left says something too. Publish fewer columns, or higher levels of them."
+            f"No class of the sample has {parameters.k:,} rows, and an empty table is no release. Its cost is "
+            "spent: an empty result says something too. Publish fewer columns, or higher levels of them."
         )
     expected = Expected(rows, classes, frequency.rows, squares)
     drawn = _drawn(shape, requested, node, sample, trees, expected)
@@ -259,7 +259,7 @@ def _published(frequency: FrequencySet, node: Node, k: int) -> tuple[int, int, i
     classes = classes_query(frequency.relation, frequency.masks(node), ()).subquery("classes")
     large = exp.GTE(this=n.copy(), expression=sql.literal(k))
     query = exp.select(*found).from_(classes).where(large)
-    rows, number, smallest, squared = map(int, frequency.engine.row(query, "what is published of the sample"))
+    rows, number, smallest, squared = map(int, frequency.engine.row(query, "published values of the sample"))
     return rows, number, smallest, squared
 
 

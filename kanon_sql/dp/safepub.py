@@ -113,7 +113,7 @@ def k_for(epsilon: Decimal, delta: Decimal) -> int:
         if high == LARGEST_K:
             raise UsageError(
                 f"For epsilon {epsilon:f} and delta {delta:f}, classes would need more than {LARGEST_K:,} rows: ask "
-                "for a smaller epsilon, of which fewer rows are sampled, or a larger delta."
+                "for a smaller epsilon, which samples fewer rows, or a larger delta."
             )
         high = min(2 * high, LARGEST_K)
     return bisect_left(range(high), x=True, lo=high // 2 + 1, key=lambda k: least_delta(k, epsilon) <= delta)

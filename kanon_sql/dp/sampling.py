@@ -253,7 +253,7 @@ def _spread(height: int, number: int) -> list[int]:
 
 INNER, OUTER = "kanon_inner_key", "kanon_outer_key"
 TITLE = (
-    "The sample: each row by a coin of its own, HMAC-SHA256 of its number. Its key is drawn anew each time and is not "
+    "The sample: each row by a coin of its own, HMAC-SHA256 of its number. Its key is drawn again each time and is not "
     f"shown: bind it, padded to 64 bytes, as ${INNER} (each byte XOR 0x36) and ${OUTER} (each byte XOR 0x5C)"
 )
 _HEX_DIGITS = SAMPLED_BITS // 4

@@ -405,7 +405,7 @@ def _known_choice(
         rows = 0 if found is None else found.rows_in
         own = Choice(name, policy.algorithm, rows, all_or_none=choice == ALL_OR_NONE, reason=reason)
         if reason is None and not columns & {"", folded(name)}:
-            yield replace(own, uncounted="no model is about this column, and what is known of others may tell of it")
+            yield replace(own, uncounted="no model is about this column, and other columns may give it away")
             continue
         yield own if reason is not None or found is None or own.all_or_none else _choice_of_steps(own, found)
 

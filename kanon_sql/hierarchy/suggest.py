@@ -312,7 +312,7 @@ def _by_type(column: Column, facts: ColumnExtremes, ready: Sequence[Suggestion])
     if any(parse_rule(suggestion.rule) == rule for suggestion in ready):
         return []
     distinct = ready[0].distinct if ready else None
-    reason = f"what is chosen for {column.type} if nothing is said"
+    reason = f"the choice for {column.type} if none is given"
     return [Suggestion(str(rule), "made from the values", True, 0, 0, distinct, False, reason, 0.0)]  # noqa: FBT003 - the fields in their order
 
 

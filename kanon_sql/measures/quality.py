@@ -344,7 +344,7 @@ def _smallest_by_some(
     same = [sql.column(name, "numbered").eq(key) for name, key in own.items()]
     rows = members.join(numbered.subquery("numbered"), on=sql.all_of(same))
     codes = [sql.column(label, "numbered") for label in labels]
-    title = "classes as they are written, as arrays"
+    title = "classes by their labels, as arrays"
     shared = shared_members(fetched(frequency.engine, rows, codes, title, people=frequency.counts_people), m, 1)
     return int(shared.min()) if len(shared) else None
 
@@ -402,7 +402,7 @@ def _count_written_classes(
     labels = [name for name in written.named_selects if name not in own]
     alike = exp.select(*labels).distinct().from_(written.subquery("written"))
     counted = exp.select(sql.count_rows()).from_(alike.subquery("alike"))
-    (different,) = engine.row(counted, "classes as they are written")
+    (different,) = engine.row(counted, "classes by their labels")
     if different == counts.published:
         return counts
     # 2. Classes with the same text are one: give each text a number, and measure its members together.
@@ -413,10 +413,10 @@ def _count_written_classes(
     rows = members.join(sql.aliased(numbered, "numbered"), on=sql.all_of(same))
     named = sql.named(sql.column("class_number", "numbered"), "class_number")
     measured = measured_query(coded_members(rows, [named]), models, coded_columns(models, kept=True))
-    together = make_table(engine, "kanon_together", measured, "classes as they are written, and their measures")
+    together = make_table(engine, "kanon_together", measured, "classes by their labels, and their measures")
     counts = _count_classes(frequency, together, models)
     for table in (numbered, together):
-        engine.run(sql.drop(table), "drop the classes as they are written")
+        engine.run(sql.drop(table), "drop the classes by their labels")
     return counts
 
 

@@ -65,9 +65,7 @@ CHOICE_IS_GREEDY_IN_SHORT = (
     "greedy: the models hold in every class. Someone who knows the algorithm may still learn sensitive values"
 )
 CHOICE_IS_GREEDY = f'The choice is {CHOICE_IS_GREEDY_IN_SHORT} (choice = "all-or-none" prevents that).'
-COUNTS_ROWS = (
-    "k counts rows, not people, as was asked for (count = rows): a class of k rows may be of fewer people, down to one."
-)
+COUNTS_ROWS = "k counts rows, not people (count = rows): a class of k rows may have fewer people, down to one."
 Measure = Literal["loss", "gcp", "precision", "nonuniform_entropy", "discernibility", "average_class_size"]
 DEFAULT_K = 5
 DEFAULT_MAX_SUPPRESSED = 0.02

@@ -201,7 +201,7 @@ def _require_kept(ruled: RuledColumn, roles: Roles) -> None:
         return
     start = f"Column {column.name!r} cannot be published by {ruled.text}: it is "
     if column in roles.quasi_identifiers:
-        why = "a quasi-identifier, of which classes are made. Give it a hierarchy (--hierarchy) instead"
+        why = "a quasi-identifier, which forms the classes. Give it a hierarchy (--hierarchy) instead"
     elif column in roles.sensitive:
         why = "sensitive, and privacy models count its values as they are. Change them in a view, and anonymize that"
     elif column in roles.pseudonymized:

@@ -168,7 +168,7 @@ class TablesPolicy(SetPolicy):
 
     tables: tuple[TablePolicy, ...]
     k: int = setting(
-        "People that share what is published of a person, and of any km of their events.",
+        "People who share the published values of a person and of any km of their events.",
         "privacy",
         int,
         default=DEFAULT_K,

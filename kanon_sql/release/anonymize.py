@@ -18,10 +18,8 @@ from kanon_sql.engine.sources.open_source import Source, open_source
 from kanon_sql.engine.sources.preparing import with_prepared
 from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, UsageError
-from kanon_sql.measures.quality import PartTables, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import known_subsets_of
-from kanon_sql.models.population import KMap
 from kanon_sql.policy.algorithms import algorithms_of
 from kanon_sql.policy.destination import named_table, origin_of
 from kanon_sql.policy.gate import require_nothing_tells
@@ -42,14 +40,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
-    from sqlglot import exp
-
     from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.duckdb.connection import Resources
     from kanon_sql.engine.keys import Key
     from kanon_sql.hierarchy.spec import Hierarchies
     from kanon_sql.measures.class_measures import Cost
-    from kanon_sql.measures.quality import Quality
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.policy.roles import Rest
     from kanon_sql.release.pseudonyms import Pseudonyms
@@ -255,7 +250,7 @@ def _search(release: Release) -> None:
 
 def _measure(release: Release) -> None:
     result = release.result
-    found = measured(release.prepared, release.policy, result.recoding, result.classes, result.models)
+    found = release.prepared.measured(release.policy, result.recoding, result.classes, result.models)
     release.measures, release.counts, release.losses = found.values, found.counts, found.by_column["loss"]
 
 
@@ -328,12 +323,12 @@ def _leave_out_tied(release: Release) -> None:
         remaining = Remaining(replace(problem_of(prepared, release.policy), frequency=frequency))
         changed = [bool(remaining.publish(node)) for node in recoding.nodes]
         of_steps = iter(remaining.published)
-        found_now = measured(
-            prepared, release.policy, Local(tuple(remaining.steps)), remaining.relation, prepared.coded(models)
+        found_now = prepared.measured(
+            release.policy, Local(tuple(remaining.steps)), remaining.relation, prepared.coded(models)
         )
         measures, counts, losses = found_now.values, found_now.counts, found_now.by_column["loss"]
         remaining.close()
-        engine.run(sql.drop(frequency.relation), "drop what the release was measured from")
+        engine.run(sql.drop(frequency.relation), "drop the tables that the release was measured from")
     if release.levels is None:  # a local recoding
         published = tuple(next(of_steps) if some else 0 for some in changed)
     else:
@@ -376,22 +371,3 @@ def _key_of(policy: Policy, source: Source) -> Key:
     held = source.address.file if isinstance(source.address, DatabaseAddress) else None
     require_apart(policy.key_file, [source.database, source.file, held], "what is anonymized")
     return key_from(policy.key_file)
-
-
-def measured(
-    prepared: Prepared,
-    policy: Policy,
-    recoding: Recoding,
-    classes: exp.Table | PartTables,
-    models: Sequence[PrivacyModel] | None = None,
-    *,
-    loss_alone: bool = False,
-) -> Quality:
-    """Measure a recoding, and drop what it was measured from; for ``models`` see ``SearchResult``."""
-    of_node = [model.population for model in models or () if isinstance(model, KMap) and model.population is not None]
-    models = prepared.coded(policy.models) if models is None else models
-    found = measure_recoding(prepared.as_original(policy, loss_alone=loss_alone), classes, recoding, models)
-    for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
-        if table != prepared.frequency.relation:
-            prepared.frequency.engine.run(sql.drop(table), "drop what the release was measured from")
-    return found

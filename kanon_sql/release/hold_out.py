@@ -147,5 +147,5 @@ def writing_held_out(source: Source, path: Path | None, *, replace: bool) -> Ite
             partial.replace(path)
         except OSError as error:
             raise SourceError(
-                f"{path} cannot be written ({error.strerror}); the release is there, and what was held out is not."
+                f"{path} cannot be written ({error.strerror}); the release is there, and the held-out rows are not."
             ) from None

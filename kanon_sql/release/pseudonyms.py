@@ -134,8 +134,8 @@ def require_canonical(columns: Sequence[Column]) -> None:
     for column in columns:
         if column.type == _WITH_ZONE or (column.family == "other" and column.type not in _WRITTEN_ONE_WAY):
             raise UsageError(
-                f"Column {column.name!r} is of type {column.type.partition('(')[0]}, of which one value can be written "
-                "in several ways and would have several pseudonyms. Cast it to VARCHAR in a view, and anonymize that."
+                f"Column {column.name!r} is of type {column.type.partition('(')[0]}: one value can be written in "
+                "several ways and would have several pseudonyms. Cast it to VARCHAR in a view, and anonymize that."
             )
 
 

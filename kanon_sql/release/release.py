@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from kanon_sql.release.ledger.ledger import Ledger
     from kanon_sql.release.publication import Publication
     from kanon_sql.release.publish.publisher import Published
-    from kanon_sql.release.remedies import Remedy
     from kanon_sql.release.script import Plan, Script
     from kanon_sql.release.verify.classes import Verification
     from kanon_sql.search.prepare import Prepared
@@ -201,15 +200,6 @@ class Release(Made[Policy]):
             * 2
             > self.rows_out
         ]
-
-    def remedies(self) -> tuple[Remedy, ...]:
-        """Return up to three options that lose less, each tried; none if the loss is small.
-
-        See ``kanon_sql.release.remedies``.
-        """
-        from kanon_sql.release.remedies import remedies_of
-
-        return remedies_of(self)
 
     # Publishing
 
@@ -439,7 +429,7 @@ class Release(Made[Policy]):
         from kanon_sql.release.script import script_of
 
         source, publication = self.prepared.source, self.publication
-        source.refuse_held_out("and a script would begin with the table as it is: run it on a table of the rest.")
+        source.refuse_held_out("and a script would start from the whole table: run it on a table of the rest.")
         own, kind = source.engine.dialect, "table" if destination is None else destination.kind
         if source.preparation is not None or publication.rules is not None:  # a warehouse has temporary views for these
             source.require(

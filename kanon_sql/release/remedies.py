@@ -17,7 +17,6 @@ from kanon_sql.measures.shares import MUCH_LOST, WORTH_SAYING, others_lose
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.policy.algorithms import options_of_others
-from kanon_sql.release.anonymize import measured
 from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.run import search
 
@@ -64,7 +63,7 @@ class Remedy:
         return self.instead_of - self.loss
 
 
-def remedies_of(release: Release) -> tuple[Remedy, ...]:
+def remedies(release: Release) -> tuple[Remedy, ...]:
     """Return up to three remedies of a release that loses much or has emptied columns, those that gain most first.
 
     Each loses at least 0.05 less. A weaker promise comes last, and never alone. They are tried until a third of the
@@ -128,7 +127,7 @@ def _tried(release: Release, policy: Policy, options: tuple[str, str], means: st
         found = search(problem_of(prepared, policy), policy.algorithm, deadline=end)
     except KanonError:
         return None
-    quality = measured(prepared, policy, found.recoding, found.classes, found.models, loss_alone=True)
+    quality = prepared.measured(policy, found.recoding, found.classes, found.models, loss_alone=True)
     if found.stopped is not None:
         return None
     loses, lost = quality.values["loss"] or 0.0, release.loss

@@ -52,7 +52,7 @@ def utility_settings(
                 raise UsageError(f"{option} says how utility is measured: add --utility, or leave it out.")
         return None
     if control and target is None:
-        raise UsageError("--control has rows to test predictions on: say what is predicted, --target.")
+        raise UsageError("--control has rows to test predictions on: name the predicted column with --target.")
     return UtilitySettings(target=target) if spread is None else UtilitySettings(checked_spread(spread), target)
 
 

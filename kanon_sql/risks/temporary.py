@@ -64,5 +64,5 @@ class TemporaryTables:
             self._drop(table)
 
     def _drop(self, table: exp.Table) -> None:
-        self.engine.run(sql.drop(table), "drop what is not needed any more")
+        self.engine.run(sql.drop(table), "drop temporary tables")
         self._made = [one for one in self._made if one is not table]

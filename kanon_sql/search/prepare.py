@@ -25,10 +25,10 @@ from kanon_sql.measures.cell_measures import CELL_MEASURES
 from kanon_sql.measures.class_measures import CLASS_MEASURES
 from kanon_sql.measures.costs import Costs, Objective, level_costs
 from kanon_sql.measures.labels import Labels, Places, make_labels, make_places
-from kanon_sql.measures.quality import Original
+from kanon_sql.measures.quality import Original, PartTables, measure_recoding
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.known_subsets import KnownSubsets, known_subsets_of
-from kanon_sql.models.population import PopulationModel
+from kanon_sql.models.population import KMap, PopulationModel
 from kanon_sql.models.sensitive import SensitiveFacts, SensitiveModel
 from kanon_sql.models.t_closeness import (
     TCloseness,
@@ -51,10 +51,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kanon_sql.classes.frequency import SensitiveColumn
+    from kanon_sql.classes.recoding import Recoding
     from kanon_sql.engine.base import Column, Engine
     from kanon_sql.engine.progress import Listener
     from kanon_sql.engine.sources.open_source import Source
     from kanon_sql.hierarchy.lookup_relation import Hierarchy
+    from kanon_sql.measures.quality import Quality
     from kanon_sql.models.base import PrivacyModel
     from kanon_sql.models.t_closeness import Distance
     from kanon_sql.policy.policy import Policy
@@ -103,6 +105,24 @@ class Prepared:
     def weights(self, policy: Policy) -> tuple[int, ...]:
         """Return the weight of each quasi-identifier."""
         return column_weights(policy.weights, [hierarchy.column.name for hierarchy in self.hierarchies])
+
+    def measured(
+        self,
+        policy: Policy,
+        recoding: Recoding,
+        classes: exp.Table | PartTables,
+        models: Sequence[PrivacyModel] | None = None,
+        *,
+        loss_alone: bool = False,
+    ) -> Quality:
+        """Measure a recoding, and drop the tables that it was measured from; for ``models`` see ``SearchResult``."""
+        of_node = [one.population for one in models or () if isinstance(one, KMap) and one.population is not None]
+        models = self.coded(policy.models) if models is None else models
+        found = measure_recoding(self.as_original(policy, loss_alone=loss_alone), classes, recoding, models)
+        for table in (*(classes.tables if isinstance(classes, PartTables) else (classes,)), *of_node):
+            if table != self.frequency.relation:
+                self.frequency.engine.run(sql.drop(table), "drop the tables that the release was measured from")
+        return found
 
     def resolved(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
         return resolve_models(models, self.roles.sensitive, self.source.name, list(self.sensitive_hierarchies))
@@ -255,8 +275,8 @@ def _require_known_suits(policy: Policy, source: Source, roles: Roles) -> None:
     source.require("k of some columns (--known)", "k of some of the columns (--known)", UnsuitableError)
     if roles.pseudonymized:
         raise UnsuitableError(
-            "Pseudonyms tie rows by all columns together, of which k of some of them (--known) says nothing: leave "
-            "--pseudonymize out, or --known."
+            "Pseudonyms tie rows by all columns together, and k of some of them (--known) says nothing about that: "
+            "leave --pseudonymize out, or --known."
         )
 
 

@@ -184,7 +184,7 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
         )
     if problem.prove:
         raise UnsuitableError(
-            f"A proof bounds what is lost where k is required of all columns together, and {known.name} may lose less "
+            f"A proof bounds the loss if k is required of all columns together, and {known.name} may lose less "
             "than that: leave --prove out, or --known."
         )
 
@@ -194,9 +194,9 @@ def require_choice_suits(problem: Problem, algorithm: str) -> None:
     if problem.is_all_or_none and problem.cutting is None:
         models = dict.fromkeys(model.name for model in problem.about_sensitive)
         raise UnsuitableError(
-            f"{algorithm} decides class by class whether {' and '.join(models)} holds, and what it left undone tells "
-            "sensitive values to someone who knows the algorithm. Use --algorithm mondrian or mondrian-plus, which "
-            "choose so that nobody's value becomes certain; or accept it with --choice greedy."
+            f"{algorithm} decides class by class whether {' and '.join(models)} holds, and the choices that it "
+            "rejected give sensitive values away to someone who knows the algorithm. Use --algorithm mondrian or "
+            "mondrian-plus, which choose so that nobody's value becomes certain; or accept it with --choice greedy."
         )
 
 

@@ -324,7 +324,7 @@ def test_a_bad_cell_in_a_column_of_dates_or_numbers_is_said(make: Any, said: str
         return
     (one,) = found
     right = table["x7"].nunique() - 1
-    assert one.startswith(f"{right / (right + 1):.0%} of its values look like {said}, 1 does not: mend or empty it.")
+    assert one.startswith(f"{right / (right + 1):.0%} of its values look like {said}, 1 does not: correct or empty it.")
     assert "asked" not in one
     assert not hints(frame(5, x7=lambda row: "to be asked" if row == 0 else make(row)), quasi_identifiers=["x7"]), (
         "too few"

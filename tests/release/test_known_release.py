@@ -346,7 +346,7 @@ def test_a_report_reads_as_it_is(kanon: Callable[..., Ended], in_tmp: Path) -> N
     assert kanon("report", "t.csv", *ASKED, "--known", 2, "--out", "r.md").code == 0
     report = " ".join(Path("r.md").read_text(encoding="utf-8").split())
     assert "until every row is like enough others in any 2 columns." in report
-    assert "Some rows are like no other: whoever knows these columns of such a person finds her row." in report
+    assert "Some rows are like no other: whoever knows these columns of such a person finds the row." in report
     assert "| k-anonymity of any 2 columns | **holds** | k = 5 | " in report
 
 
@@ -413,7 +413,7 @@ def test_a_second_release_is_refused_since_it_cannot_be_compared(
     for models in ([], ["--known", 2, "--max-suppressed", 0]):
         ended = kanon("anonymize", *in_t, *models, "--into", "more")
         assert ended.code == 1
-        assert "k is required of some columns, and what is compared are classes by all" in ended.err
+        assert "k is required of some columns, and classes by all columns are compared" in ended.err
         assert "Make one release of the table only" in ended.err
     assert kanon("anonymize", *in_t, "--into", "more", "--ignore-ledger").code == 0
     # Where nothing is left out, and the one is made of the other, a second one says nothing new.

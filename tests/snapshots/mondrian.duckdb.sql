@@ -1,4 +1,4 @@
--- 1. Where the table is cut, and what is published of each box
+-- 1. Where the table is cut, and the published values of each box
 CREATE TEMPORARY TABLE kanon_order_sex AS
 SELECT
   CAST(lines.value AS TEXT) AS value,

@@ -1,4 +1,4 @@
--- what is known of every place
+-- facts of every place
 CREATE TEMPORARY TABLE kanon_ends AS
 SELECT
   0 AS nothing,
@@ -291,7 +291,7 @@ JOIN kanon_sides AS sides
 ALTER TABLE kanon_next
 RENAME TO kanon_tuples;
 
--- what was tried in vain
+-- cuts that failed
 CREATE TEMPORARY TABLE kanon_next AS
 SELECT DISTINCT
   kanon_sides.part,

@@ -59,7 +59,7 @@ GROUP BY
   label,
   is_published;
 
--- is what was published what the policy makes?
+-- is the published table the one that the policy makes?
 SELECT
   (
     SELECT

@@ -164,7 +164,7 @@ DELETE FROM kanon_left AS rows_of_events
 WHERE
   class IS NULL;
 
--- leave out what is too rare of visits
+-- leave out rare events of visits
 DELETE FROM kanon_left AS rows_of_events
 WHERE
   EXISTS(
@@ -218,7 +218,7 @@ FROM combinations
 WHERE
   people < 3;
 
--- leave out what is too rare
+-- leave out rare people
 DELETE FROM kanon_events AS events
 WHERE
   EXISTS(
@@ -300,7 +300,7 @@ SELECT
   COUNT(*)
 FROM released.patients AS patients;
 
--- people who share what is published of them
+-- people who share their published values
 /* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
    combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
 WITH people AS (
@@ -322,7 +322,7 @@ SELECT
     people < 3) AS too_rare
 FROM combinations;
 
--- people who share what is published of them and of 1 event
+-- people who share their published values and of 1 event
 WITH kanon_known_1 AS (
   SELECT
     patients.patient_id AS key,
@@ -454,7 +454,7 @@ SELECT
   )
 FROM rare;
 
--- people who share what is published of them and of 2 events
+-- people who share their published values and of 2 events
 /* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
    combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
 WITH people AS (

@@ -949,7 +949,7 @@ def test_approved_statements_of_a_report(release: kanon.Release, request: pytest
     kanon.report(release)
     only = ("the rows that were left out", "rows by label of ...", "rows left out by label of ...")
     seen = kinds_of_statements(release)
-    titles = [*only, "is what was published what the policy makes?"]
+    titles = [*only, "is the published table the one that the policy makes?"]
     text = "\n\n".join(f"-- {title}\n{seen[title]}" for title in titles) + "\n"
     require_approved(text, "report.duckdb.sql", request)
 

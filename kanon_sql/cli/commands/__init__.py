@@ -19,7 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "profile": (
         "profile:profile_command",
-        "Tell what the columns of a table are: figures, a role for each and why, and which single people out.",
+        "Profile the columns of a table: figures, a role for each and why, and which columns single people out.",
     ),
     "init": (
         "profile:init_command",
@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "anonymize": (
         "anonymize:anonymize_command",
-        "Find the release of a table that loses least, publish it, and verify what was published.",
+        "Find the release of a table that loses least, publish it, and verify the output.",
     ),
     "settings": (
         "settings:settings_command",
@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "check": (
         "check:check_command",
-        "Tell whether a table satisfies a policy, and the rules of standards, as it is; exit code 1 if not.",
+        "Check whether a table satisfies a policy and the rules of standards; exit code 1 if not.",
     ),
     "measure": (
         "measure:measure_command",
@@ -47,7 +47,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "known": (
         "known:known_command",
-        "Tell by how many each combination of values of a few columns is shared; exit code 1 if by fewer than k.",
+        "Count who shares each combination of values of a few columns; exit code 1 if fewer than k do.",
     ),
     "attack": (
         "attack:attack_command",
@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "report": (
         "report:report_command",
-        "Write the evidence for a release as one file without a raw value: what was asked, measured and attacked.",
+        "Write the evidence for a release as one file without a raw value: the request, the measurements, the attacks.",
     ),
     "ledger": (
         "ledger:ledger_command",
@@ -63,7 +63,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "clean": (
         "clean:clean_command",
-        "Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes.",
+        "Rewrite a database file so that its bytes keep nothing that was deleted or changed.",
     ),
     "lattice": (
         "compare:lattice_command",
@@ -81,11 +81,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "hierarchy show": ("hierarchy:show_command", "Show a hierarchy: its shape, and the labels of its first values."),
     "hierarchy check": (
         "hierarchy:fit_command",
-        "Tell whether hierarchies fit the columns of a table; exit code 1 if one does not.",
+        "Check whether hierarchies fit the columns of a table; exit code 1 if one does not.",
     ),
     "hierarchy suggest": (
         "hierarchy:suggest_command",
-        "Suggest hierarchies for columns, by their names, values and types, and tell what is missing.",
+        "Suggest hierarchies for columns by their names, values and types, and list missing values.",
     ),
     "hierarchy load": (
         "hierarchy_store:load_command",
@@ -101,7 +101,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "dp budget": (
         "dp:budget_command",
-        "Show what was spent on a table, or set what may be spent; what was spent stays spent.",
+        "Show the budget spent on a table, or set the budget; spent budget stays spent.",
     ),
     "dp count": ("dp:count_command", "Say how many rows, or people, there are."),
     "dp sum": ("dp:sum_command", "Say the sum of a column."),

@@ -46,6 +46,7 @@ from kanon_sql.release.anonymize import make_release
 from kanon_sql.release.hold_out import writing_held_out
 from kanon_sql.release.publish.route import check_destination
 from kanon_sql.release.release import Release
+from kanon_sql.release.remedies import remedies
 from kanon_sql.release.script import after_all
 from kanon_sql.search.problem import UNLISTED_SECONDS
 from kanon_sql.sql.dialects import capabilities_of
@@ -98,7 +99,7 @@ _APART = {
     ("sql", "report_file"): "--sql changes nothing, and so there is nothing to report",
     ("dry_run", "report_file"): "--dry-run writes nothing; kanon report reports before anything is published",
     ("lookups", "dry_run"): "--lookups is for the script that --sql prints",
-    ("sql", "hold_out"): "a script would begin with the table as it is",
+    ("sql", "hold_out"): "a script would start from the whole table",
     ("in_place", "hold_out"): "rows that are held out would be lost with the table",
     ("lock", "hold_out"): "rows that are appended later would not be held out",
     ("report_file", "hold_out"): "a report is of a table as it is",
@@ -116,7 +117,7 @@ def anonymize_command(
     source: shared.NamedSourceArgument = None,
     table: shared.TableArgument = None,
     save_policy: Annotated[
-        Path | None, option("--save-policy", "FILE", "Write what was asked for as a kanon.toml.", hidden=True)
+        Path | None, option("--save-policy", "FILE", "Write the settings of this run as a kanon.toml.", hidden=True)
     ] = None,
     hold_out: Annotated[
         float | None,
@@ -358,7 +359,7 @@ def printed_summary(release: Release, published: Published, *, tries_remedies: b
         "columns_left_out": roles.left_out,
         "columns_proposed": [column.name for column in roles.proposed],
         "columns_emptied": release.emptied,
-        "remedies": [asdict(remedy) for remedy in release.remedies()] if tries_remedies else None,
+        "remedies": [asdict(remedy) for remedy in remedies(release)] if tries_remedies else None,
     }
 
 

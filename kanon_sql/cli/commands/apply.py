@@ -97,7 +97,7 @@ def _print_appended(appended: Appended) -> None:
         ("release", f"{counted(appended.rows_released, 'row')}{' as before' if appended.dry_run else ''}"),
     ]
     if appended.classes:
-        pairs.append(("classes", f"{appended.classes:,} of what was appended, by its own rows alone"))
+        pairs.append(("classes", f"{appended.classes:,} of the appended rows, by themselves"))
     for model in appended.models if appended.classes else ():
         people = counted(model["measured"], "person", "people") if model["entity"] else None
         found = people or threshold_text(model["measured"])

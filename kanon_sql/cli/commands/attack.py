@@ -81,7 +81,7 @@ def attack_command(
         int,
         typer.Option("--targets", metavar="N", help="Guesses are about so many people of each group, at most."),
     ] = TARGETS,
-    drawn_by: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is drawn for these guesses.")] = 0,
+    drawn_by: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random draws for these guesses.")] = 0,
 ) -> None:
     """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
     said = context.params

@@ -132,7 +132,7 @@ def _print_policy(result: CheckResult) -> None:
     verdict = (
         "satisfies" if result.satisfies_policy else "DOES NOT SATISFY" if result.fails else "IS NOT VERIFIED to satisfy"
     )
-    but_for = ", but for what was not checked" if result.satisfies_policy and result.rules_not_checked else ""
+    but_for = ", except for the parts not checked" if result.satisfies_policy and result.rules_not_checked else ""
     print_prose(f"{visible(result.table)} {verdict} the policy{but_for}")
     print_pairs(pairs)
     if result.worst:
@@ -167,7 +167,7 @@ def _people(result: CheckResult) -> str:
         else f" ({visible(result.entity or '')} of {visible(result.original)})"
     )
     if most is not None and most != fewest:
-        return f"at least {people}, at most {most:,}{by}: which rows were published cannot be told from the labels"
+        return f"at least {people}, at most {most:,}{by}: labels do not show which rows were published"
     return f"{people}{by}"
 
 
@@ -219,6 +219,6 @@ def _print_tables(found: TablesVerification, policy: TablesPolicy) -> None:
             "database has them too."
         )
     print_prose(
-        "Nothing is promised of what is known of more events, of how many events a person has, or of columns that are "
+        "Nothing is promised if more events are known, or how many events a person has, or of columns that are "
         "no quasi-identifiers."
     )

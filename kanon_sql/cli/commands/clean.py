@@ -35,7 +35,7 @@ def clean_command(
             "and ask who runs the warehouse about its logs and backups."
         )
     if output.sql and output.dialect != "duckdb":
-        raise UsageError("What is rewritten is a DuckDB file: leave --dialect out.")
+        raise UsageError("Only a DuckDB file is rewritten: leave --dialect out.")
     if output.sql:
         print_sql(script(clean_statements(source, drop=drop or ()), output.dialect))
         return

@@ -88,7 +88,7 @@ def compare_command(
 ) -> None:
     """Compare algorithms, k and limits of suppression on one table; every release is made, verified and dropped."""
     begun, params = time.monotonic(), context.params
-    check_options(context, {("sql", "plot_file"): "--sql prints what is run and draws nothing"})
+    check_options(context, {("sql", "plot_file"): "--sql prints the statements and draws nothing"})
     try:
         sizes = [int(size) for size in _listed(k, "-k")]
     except ValueError:

@@ -100,7 +100,7 @@ def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple
         f"Some rows of {_release_name(k)}:\n"
     )
     print_table(columns[2:], after)
-    print_prose("What it took: the level of each column in its hierarchy, 0 being the original value.\n")
+    print_prose("The level of each column in its hierarchy, 0 being the original value.\n")
 
 
 def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ BoundsOption = Annotated[
     ),
 ]
 KeysOption = Annotated[
-    str | None, option("--keys", "A,B,...", "The values that are told apart, known without the table.")
+    str | None, option("--keys", "A,B,...", "The values that are counted separately, known without the table.")
 ]
 BinsOption = Annotated[
     str | None, option("--bins", "A,B,...", "Edges of bins of numbers, each from one edge to below the next.")
@@ -221,8 +221,8 @@ def budget_command(
         Count | None,
         typer.Option(
             "--count",
-            help="What is protected: people (default), for which a table with several rows of one person needs "
-            "--entity; or rows, also where several are of one person.",
+            help="The unit that is protected: people (default; a table with several rows of one person needs "
+            "--entity), or rows, even if several are of one person.",
         ),
     ] = None,
     budget: BudgetOption = None,

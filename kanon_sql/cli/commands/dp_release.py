@@ -140,7 +140,7 @@ def release_command(
                 summary["heights"],
                 "Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more.",
             )
-            talk.note(f"What is promised rests on this: {' '.join(ASSUMPTIONS)}")
+            talk.note(f"The promise assumes: {' '.join(ASSUMPTIONS)}")
 
 
 def _policy(quasi_identifiers: list[str] | None, hierarchy: list[str] | None, hierarchies: Path | None) -> Policy:

@@ -172,7 +172,7 @@ def _uncounted(people: MeasuredPeople) -> str | None:
             "rows may be one person. Name the table that it was made from with --original."
         )
     return (
-        "Which rows were published cannot be told from the labels: the release is counted as if each class had the "
+        "Labels do not show which rows were published: the release is counted as if each class had the "
         "fewest people possible, and who may be in two classes is counted in both: shares of people are not known. "
         "Subsets are not looked at, and rows are not scored."
     )

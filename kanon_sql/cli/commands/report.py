@@ -44,8 +44,8 @@ def report_command(
         typer.Option(
             "--release",
             metavar="NAME|FILE",
-            help="What was published: a table or view in the database, or a file (default: where the policy file puts "
-            "it, if it is there). Its rows are proven to be those that the policy makes.",
+            help="The published table, view or file (default: where the policy file puts it, if it is there). Its rows "
+            "are proven to be those that the policy makes.",
         ),
     ] = None,
     out: Annotated[
@@ -80,7 +80,7 @@ def report_command(
     from kanon_sql.evidence.report.reporter import report_on
     from kanon_sql.evidence.report.written import check_report
 
-    check_options(context, {("sql", "out"): "--sql prints what is run and writes nothing"})
+    check_options(context, {("sql", "out"): "--sql prints the statements and writes nothing"})
     good_for = utility_settings(utility=utility, target=target, spread=spread)
     base, in_file = requested.read()
     policy = requested.over(base)

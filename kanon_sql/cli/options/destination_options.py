@@ -155,7 +155,7 @@ def asked_destination(
         written = [destination.out, destination.backup or None]
         require_apart(policy_file, written, "a file that is written", "the policy")
     if destination.into is not None and not destination.into.strip():
-        raise UsageError("The name of the release is empty: say after --into what it should be called.")
+        raise UsageError("The name of the release is empty: give one after --into.")
     if place["kind"] is not None and destination.into is None:
         raise UsageError("--as says what --into makes: give --into NAME too, or leave it out.")
     return destination

@@ -208,7 +208,8 @@ PublishOption = Annotated[
     ),
 ]
 OriginalOption = Annotated[
-    str | None, option("--original", "TABLE|FILE", "What it was made from: a table of the same database, or a file.")
+    str | None,
+    option("--original", "TABLE|FILE", "The original of the release: a table of the same database, or a file."),
 ]
 OriginalTableOption = Annotated[
     str | None, option("--original-table", "TABLE", "The table, where --original is another database.")
@@ -219,7 +220,7 @@ SchemaOption = Annotated[
 UtilityOption = Annotated[
     bool,
     typer.Option(
-        "--utility", help="Measure what is left for analysis: marginals, queries, what models learn (extra: utility)."
+        "--utility", help="Measure the value left for analysis: marginals, queries, what models learn (extra: utility)."
     ),
 ]
 TargetOption = Annotated[
@@ -240,7 +241,7 @@ StandardOption = Annotated[
     option(
         "--standard",
         "NAME",
-        "A standard whose rules are looked at, one by one: hipaa-safe-harbor, ema-0070, wp216, nist-800-188, "
+        "A standard whose rules are checked one by one: hipaa-safe-harbor, ema-0070, wp216, nist-800-188, "
         "cells-11, or gbt-42460:public, :controlled or :enclave. Repeatable.",
     ),
 ]
@@ -439,7 +440,7 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
                 options[one.name] = _model_option(
                     one.name, one.metavar, one.text, of_columns=declared.names_column, is_shown=is_shown
                 )
-    text = "The population of which the table is a part, with the same columns."
+    text = "The population that the table is a part of, with the same columns."
     options["population"] = _model_option("population", "TABLE|FILE", text, of_columns=False)
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:

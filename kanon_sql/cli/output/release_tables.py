@@ -114,7 +114,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
         by_all = f"smallest class has {by_all}"
         pairs.append(("by all columns", f"{by_all}: no promise holds where more columns are known"))
     if summary["count"] == "rows":
-        pairs.append(("counted", "rows, not people, as was asked for: a class may be of fewer people, down to one"))
+        pairs.append(("counted", "rows, not people (--count rows): a class may have fewer people, down to one"))
     size = measures["average_rows_per_class"]
     pairs += [
         (

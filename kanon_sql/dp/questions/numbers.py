@@ -91,7 +91,7 @@ class Sum(BoundedQuestion):
         person, most = queried.person.name, queried.most_rows
         several = f"more than {most} rows with {most} times" if most > 1 else "several rows with"
         return (
-            f"the values of each {person}, one with {several} the mean of its values: what is above is not counted; "
+            f"the values of each {person}, one with {several} the mean of its values: values above it are not counted; "
             f"{self.cut_to_bounds}; rows without {person} are one person"
         )
 
@@ -157,7 +157,7 @@ class Mean(BoundedQuestion):
         return self.answered(
             queried,
             (Figure(value, None, low, high),),
-            f"{off}; 95 of 100 such intervals have the exact mean of what is counted",
+            f"{off}; 95 of 100 such intervals have the exact mean of the counted values",
             mechanism=law.name,
             scale=bounds.value(law.scale),
             expected_error=error,

@@ -283,7 +283,7 @@ class SparkWarehouse(Warehouse):
 
     def forget(self) -> None:
         for table in self._temporary:
-            with suppress(KanonError), spark_errors("drop what was made for a while"):
+            with suppress(KanonError), spark_errors("drop temporary objects"):
                 self.session.catalog.dropTempView(table.name)
         self._temporary.clear()
 

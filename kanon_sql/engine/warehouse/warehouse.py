@@ -149,7 +149,7 @@ class Warehouse(Engine, Protocol):
 
     def drop(self, relation: exp.Table, kind: RelationKind) -> None:
         """Drop a relation, or the replacement for a temporary table, if it exists."""
-        self.run(sql.drop(relation, kind), "drop what is not needed any more")
+        self.run(sql.drop(relation, kind), "drop temporary tables")
 
     def undo(self, relation: exp.Table, kind: RelationKind) -> None:
         """Drop a relation made before an error, unless the end of the transaction did."""

@@ -133,7 +133,7 @@ def report_of(
         handed_out = released = Source(original.engine, of_release.rows, f"the release of {original.name}")
         if published is not None and published.source is not None:
             handed_out = published.source
-            progress(Progress("Comparing with what was published"))
+            progress(Progress("Comparing with the published table"))
             require_same_rows(release, of_release.rows, handed_out)
         verification = of_release.verification
         # Repeated people were checked when the release was prepared: the check is not repeated.

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _TEXTS = ("csv", "json", "jsonl")
 _WHAT_TO_DO = (
     "Give the policy and the seed that it was made with (--policy, --seed). If the table or its hierarchies were "
-    "changed since, the release cannot be proven any more: make it anew. Nothing was written."
+    "changed since, the release cannot be proven any more: make it again. Nothing was written."
 )
 
 
@@ -213,7 +213,7 @@ def _texts(names: Sequence[str], relation: exp.Table) -> exp.Subquery:
 def _differences(engine: Engine, one: exp.Expr, other: exp.Expr, names: list[str]) -> tuple[int, int]:
     columns = [_bytes(name) for name in names]
     rows, others = (exp.select(*(column.copy() for column in columns)).from_(each.copy()) for each in (one, other))
-    return _multisets(engine, rows, others, "is what was published what the policy makes?")
+    return _multisets(engine, rows, others, "is the published table the one that the policy makes?")
 
 
 def _require_like_pseudonyms(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "summary": "Summary",
-    "asked": "What was asked",
+    "asked": "The request",
     "measured": "What was measured on the output",
     "attributes": "Quasi-identifiers one by one",
     "risk": "Risk of re-identification",

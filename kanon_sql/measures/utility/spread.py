@@ -149,7 +149,7 @@ def make_comparable(
         for column in columns
     ]
     query = grouped_query(release, dict(enumerate(texts)))
-    written = make_table(engine, "kanon_utility_written", query, "tuples of the release as they are written")
+    written = make_table(engine, "kanon_utility_written", query, "tuples of the release by their labels")
     # 2. The values that each label covers, and the spread of its rows over them.
     labels = [number_labels(engine, written, number, column.name) for number, column in enumerate(columns)]
     dimensions = [
@@ -162,7 +162,7 @@ def make_comparable(
     query = original_tuples_query(sql.aliased(original, "source"), dimensions)
     placed = make_table(engine, "kanon_utility_original", query, "tuples of the original")
     for table in (written, *labels):
-        engine.run(sql.drop(table), "drop labels as they are written")
+        engine.run(sql.drop(table), "drop written labels")
     counts = [exp.select(sql.sum_of(sql.column(N))).from_(tuples.copy()).subquery() for tuples in (placed, released)]
     rows_in, rows_out = engine.row(exp.select(*counts), "rows of the tuples")
     return Comparable(engine, tuple(dimensions), placed, released, int(rows_in or 0), int(rows_out or 0))

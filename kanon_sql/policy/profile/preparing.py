@@ -262,7 +262,7 @@ def _reason(way: str, codes: Sequence[str]) -> str:
 
 
 def _listed(codes: Sequence[object]) -> str:
-    return f"{', '.join(map(str, codes))} for what is missing"
+    return f"{', '.join(map(str, codes))} for missing values"
 
 
 def _codes_of_numbers(source: Source, numbers: Mapping[str, exp.Expr]) -> dict[str, tuple[str, str]]:

@@ -74,7 +74,7 @@ def propose_role(column: Column, figures: ColumnFigures) -> Proposal:
         return found
     if named:
         return Proposal("insensitive", named[0], f"the name says {text_of_kind(named[0])}, which others seldom know")
-    return Proposal("undecided", None, "neither its name nor its values say what it is")
+    return Proposal("undecided", None, "neither its name nor its values give its meaning")
 
 
 def _constant(figures: ColumnFigures, named: tuple[str, ...]) -> Proposal | None:

@@ -264,7 +264,7 @@ def _prepared(profile: Profile) -> Iterable[str]:
     if not profile.prepared:
         return
     yield "\n[prepare]\n"
-    yield "# What is done to a column before all else; the other lines follow from it.\n"
+    yield "# Prepared columns: this comes first, and the other lines follow from it.\n"
     for column in profile.prepared:
         rules = toml_value(column.rules[0]) if len(column.rules) == 1 else _list(column.rules)
         yield f"{toml_key(column.name)} = {rules}" + (f"  # {comment_text(column.reason)}\n" if column.reason else "\n")

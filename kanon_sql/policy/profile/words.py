@@ -186,4 +186,4 @@ def _most(count: int, spelling: Spelling) -> str:
 
 
 def _rest(others: int) -> str:
-    return f"{others:,} {'does' if others == 1 else 'do'} not: mend or empty {'it' if others == 1 else 'them'}"
+    return f"{others:,} {'does' if others == 1 else 'do'} not: correct or empty {'it' if others == 1 else 'them'}"

@@ -41,7 +41,7 @@ from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.models.l_diversity import DistinctLDiversity
 from kanon_sql.policy.algorithms import GREEDY
 from kanon_sql.policy.gate import people_are_counted, refused_of, require_nothing_tells
-from kanon_sql.release.anonymize import measured, publication_of
+from kanon_sql.release.anonymize import publication_of
 from kanon_sql.release.append.lock import (
     Lock,
     print_of_hierarchy,
@@ -429,7 +429,7 @@ def _earlier_batches(
     waiting = waiting_table(target)
     if batch.release != lock.release:
         raise UsageError(
-            f"{target.name} is not the release that the lock was written for, with what was appended since: it was "
+            f"{target.name} is not the release that the lock was written for, with the rows appended since: it was "
             "changed, or made by another policy. Publish a new release with a lock of its own (--lock)."
         )
     if has_waiting:
@@ -472,7 +472,7 @@ def _prepared(source: Source, policy: Policy, lock: Lock, progress: Listener) ->
 
     def another(column: str, where: str) -> HierarchyError:
         return HierarchyError(
-            f"The hierarchy of column {column!r} ({where}) is not what it was when the release was made: the same "
+            f"The hierarchy of column {column!r} ({where}) changed after the release was made: the same "
             "values could have other labels now. Take the old one, or publish a new release with a lock of its own."
         )
 
@@ -505,7 +505,7 @@ def _counts(prepared: Prepared, policy: Policy, recoding: Recoding) -> ClassCoun
             remaining.publish(node)
         remaining.close()
         recoding, classes = Local(tuple(remaining.steps)), remaining.relation
-    return measured(prepared, policy, recoding, classes).counts
+    return prepared.measured(policy, recoding, classes).counts
 
 
 def _require_types(release: Source, publication: Publication) -> None:

@@ -91,7 +91,7 @@ def clean(
     path, copy = Path(source), None if backup is None else Path(backup)
     begin = time.monotonic()
     if path.is_file() and not is_database(path):
-        raise UsageError(f"{path} is not a DuckDB database, and only a database keeps what was deleted.")
+        raise UsageError(f"{path} is not a DuckDB database, and only a database keeps deleted rows.")
     with open_database(path, writable=True) as engine:
         engine.listener = listener
         check_backup(path, copy)

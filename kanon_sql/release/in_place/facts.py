@@ -215,7 +215,7 @@ def _collations(engine: Engine, here: dict[str, str]) -> dict[str, str]:
         parsed = sqlglot.parse_one(definition, read="duckdb")
     except SqlglotError:
         raise UsageError(
-            f"Table {here['name']!r} has columns with collations that cannot be told from its definition: remove them."
+            f"Table {here['name']!r} has columns with collations that its definition does not show: remove them."
         ) from None
     return {
         column.name: constraint.this.sql("duckdb")

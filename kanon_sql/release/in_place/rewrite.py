@@ -419,7 +419,7 @@ def run_rewrite(engine: Engine, rewrite: Rewrite, old: str) -> None:
     for statement in rewrite.after:
         engine.run(statement, "indexes and comments")
     try:
-        engine.run(in_database(rewrite.new), "views and triggers name what is beside them")
+        engine.run(in_database(rewrite.new), "views and triggers name other objects")
         for statement in rewrite.views_again:
             with suppress(SourceError):  # one that failed before stays as it was; the others are tried below
                 engine.run(statement, "a view over the table")

@@ -456,9 +456,9 @@ class LedgerOfTable(Ledger):
         """Return why the classes of an earlier release do not describe it well enough; None if they do."""
         why = None
         if entry.together:
-            why = "it was released with other tables, which decide what it leaves out"
+            why = "it was released with other tables, which decide which rows it leaves out"
         elif self._is_of_some_columns(entry):
-            why = "k is required of some columns, and what is compared are classes by all"
+            why = "k is required of some columns, and classes by all columns are compared"
         return None if why is None else CannotBeCheckedError(why, "Make one release of the table only")
 
     def _forget(self, entry: Entry, *, by_name: bool = True) -> str:

@@ -108,7 +108,7 @@ class Joiner:
             own.drop()
             own.candidates.drop()
             for table in (people.relation, people.tuples, people.copy, *(each.relation for each in places)):
-                self.prepared.source.engine.run(sql.drop(table), "drop what was looked up")
+                self.prepared.source.engine.run(sql.drop(table), "drop the values that were looked up")
 
     @property
     def _by_rule(self) -> dict[str, tuple[str, ...]]:

@@ -96,9 +96,9 @@ def require_elsewhere(path: Path, database: Path | None, file: Path | None = Non
     itself = database is not None and path.exists() and same_file(path, database)
     among = file is not None and is_among(file, path)
     if among and not path.exists():
-        raise UsageError(f"{path} would be a part of what is to be anonymized: write the release elsewhere.")
+        raise UsageError(f"{path} would be a part of the source: write the release elsewhere.")
     if itself or among:
-        raise UsageError(f"{path} is what is to be anonymized: write the release to another file, or give --in-place.")
+        raise UsageError(f"{path} is the source: write the release to another file, or give --in-place.")
     require_free(path, replace=replace)
     if not os.access(path.parent, os.W_OK | os.X_OK):  # checked before the work, not after
         raise unwritable(path.parent, "no permission")

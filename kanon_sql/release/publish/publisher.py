@@ -80,7 +80,7 @@ def target_table(engine: Engine, name: str) -> exp.Table:
     else:
         target = sql.relation(name)
     if folded(target.db) == SCHEMA or folded(target.name).startswith("kanon_"):
-        raise UsageError(f"{name!r}: names in schema kanon, and names that begin with kanon_, are kept for kanon.")
+        raise UsageError(f"{name!r}: names in schema kanon, and names that start with kanon_, are kept for kanon.")
     return target
 
 
@@ -456,7 +456,7 @@ class TableSink(StagedSink):
     def take_name(self, rows: int, ledger: Ledger | None) -> None:
         engine, target, kind = self.engine, self.target, self.kind.upper()
         if existing := engine.kind_of(target):
-            engine.run(sql.drop(target, existing), "drop what is replaced")
+            engine.run(sql.drop(target, existing), "drop the replaced object")
         if existing == "VIEW" and kind == "TABLE":
             _drop_lookups(engine, target)
         new_name = exp.AlterRename(this=sql.relation(target.name))

@@ -118,7 +118,7 @@ class FullDomainStatements(Statements):
         if self.publication.kept is not None:
             raise UsageError(
                 "Which classes have k rows by any few columns (--known) is found from the rows that the table has now, "
-                "and a view shows what it will have: make a table or a file, or leave --known out."
+                "and a view shows later rows too: make a table or a file, or leave --known out."
             )
 
 

@@ -43,7 +43,7 @@ _BOXES, _CUT = "boxes", "cut"
 class MondrianStatements(Statements):
     """Rows follow the cuts to their boxes; every box is published."""
 
-    title_of_boxes = "Where the table is cut, and what is published of each box"
+    title_of_boxes = "Where the table is cut, and the published values of each box"
 
     @cached_property
     def _recoding(self) -> Multidimensional:
@@ -90,8 +90,8 @@ class MondrianStatements(Statements):
         of_now[f"--numbers {cutting.numbers}"] = cutting.numbers != "range"
         if said := [option for option, is_said in of_now.items() if is_said]:
             raise UsageError(
-                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows what it will "
-                f"have: make a table or a file, or leave {said[0]} out."
+                f"What {said[0]} publishes is made from the rows that the table has now, and a view shows later rows "
+                f"too: make a table or a file, or leave {said[0]} out."
             )
 
     def read_only_cut(self, engine: Engine) -> Publication:

@@ -300,7 +300,7 @@ STEPS: tuple[TimedStep[TablesRelease], ...] = (
     TimedStep("fetch", _fetch, needed=lambda release: release.policy.km > 1),
     TimedStep("search", _search, "Searching"),
     TimedStep("gate", lambda release: require_nothing_across(release.opened, release.rows.levels)),
-    TimedStep("rows", _find, "Finding what is left"),
+    TimedStep("rows", _find, "Counting published rows"),
 )
 """The steps from opened tables to a release."""
 

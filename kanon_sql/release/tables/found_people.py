@@ -55,7 +55,7 @@ def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
     made = Temporary(engine)
     try:
         query = sql.query("tables/numbered_classes", relations={"known_people": of_people})
-        made.make(people, query, "people, by what is published of them")
+        made.make(people, query, "people, by their published values")
         query = sql.query("tables/known_kinds", tables={"known_people": people}, relations={"events": of_events})
         made.make(events, query, "which kinds of events each person has")
         kinds = engine.rows(sql.query("tables/kinds_per_person", tables={"events": events}), "events of people")
@@ -68,7 +68,7 @@ def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
                 found.append(FoundPeople(number, everybody, combinations))
                 continue
             rarest = engine.temporary_name("kanon_rarest")
-            known = f"what is published of a person and {counted(number, 'event')}"
+            known = f"published values of a person and {counted(number, 'event')}"
             made.make(rarest, _rarest(events if number else people, number), f"how many people share {known}")
             shared.append(exp.select("person", "fewest").from_(rarest.copy()))
             every = sql.union_all([one.copy() for one in shared]).subquery("rarest_known")
@@ -77,7 +77,7 @@ def found_people(tables: ReleasedTables) -> tuple[FoundPeople, ...]:
             found.append(FoundPeople(number, everybody, combinations, alone, below_k, smallest))
         return tuple(found)
     finally:
-        made.drop("drop what was counted in")
+        made.drop("drop the table that people were counted in")
 
 
 def _rarest(table: exp.Table, number: int) -> exp.Query:

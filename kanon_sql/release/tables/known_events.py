@@ -460,7 +460,7 @@ def _arrays(engine: DuckDBEngine, query: exp.Query, title: str) -> list[Numbers]
     """Return the columns of a query as arrays of whole numbers."""
     table = make_table(engine, "kanon_fetched", query, title)
     found = engine.fetched(table, lambda relation: relation.fetchnumpy())
-    engine.run(sql.drop(table), "drop what was fetched")
+    engine.run(sql.drop(table), "drop the fetched rows")
     return [np.ascontiguousarray(column, dtype=np.int64) for column in found.values()]
 
 

@@ -200,7 +200,7 @@ class SchemaSink(Sink[PublishedTables]):
     def make_tables(self) -> None:
         for target in self.targets.values() if self.replace else ():
             if (kind := self.engine.kind_of(target)) is not None:
-                self.engine.run(sql.drop(target, kind), "drop what is replaced")
+                self.engine.run(sql.drop(target, kind), "drop the replaced object")
         super().make()
 
     def take_name(self, rows: Mapping[str, int], ledger: Ledger | None) -> None:

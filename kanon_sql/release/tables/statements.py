@@ -122,7 +122,7 @@ class ReleasedRows:
 
     def close(self) -> None:
         """Drop the tables that were made."""
-        self._made.drop("drop what was made on the way")
+        self._made.drop("drop intermediate tables")
 
     # 1. People
 
@@ -270,7 +270,7 @@ class ReleasedRows:
                     values={"is_kind": _alike(self._kind(decides), _ROWS, "too_rare")},
                     tables={_ROWS: left, "too_rare": rare[decides.name]},
                 )
-                engine.run(leave_out, f"leave out what is too rare of {member.name}")
+                engine.run(leave_out, f"leave out rare events of {member.name}")
         for table in rare.values():
             engine.run(sql.drop(table), "drop the list of it")
 
@@ -302,7 +302,7 @@ class ReleasedRows:
         title = f"what fewer than {k:,} people of a class have of {counted(events, 'known event')}"
         engine.run(sql.create_table(self._too_rare, query, temporary=True), title)
         leave_out = sql.statement("tables/leave_out", tables={"events": self._events, "too_rare": self._too_rare})
-        (left_out,) = engine.row(leave_out, "leave out what is too rare")
+        (left_out,) = engine.row(leave_out, "leave out rare people")
         engine.run(sql.drop(self._too_rare), "drop the list of it")
         further = int(left_out)
         if any(self.opened.above(member) is not None for member in self._with_kinds):

@@ -120,7 +120,7 @@ class TablesVerification:
     def problems(self) -> list[str]:
         """Return the faults as sentences."""
         said = [
-            f"{counted(one.too_rare, 'combination')} of what is published of a person"
+            f"{counted(one.too_rare, 'combination')} of the published values of a person"
             + (f" and of {counted(one.events, 'known event')}" if one.events else "")
             + f" {'is' if one.too_rare == 1 else 'are'} shared by fewer than {self.k:,} people"
             for one in self.promises
@@ -145,7 +145,7 @@ class TablesVerification:
         """Raise unless everything holds."""
         if not self.holds:
             raise VerificationError(
-                f"The release is not what it should be: {'; '.join(self.problems())}. It was taken back: please report "
+                f"The release fails its verification: {'; '.join(self.problems())}. It was taken back: please report "
                 "this as a bug."
             )
 
@@ -259,7 +259,7 @@ class ReleasedTables:
     def _promise(self, events: int) -> tuple[Promise, dict[str, int]]:
         """Count combinations of ``events`` known events; for one event, also the rows of each table with a person."""
         by_event = [member for member in self.opened.events if member.quasi_identifiers] if events == 1 else []
-        title = "people who share what is published of them" + (f" and of {counted(events, 'event')}" if events else "")
+        title = "people who share their published values" + (f" and of {counted(events, 'event')}" if events else "")
         query = self._of_single_events(by_event) if by_event else self._of_combinations(events)
         combinations, fewest, too_rare, *rows = self.engine.row(query, title)
         promise = Promise(events, int(combinations), None if fewest is None else int(fewest), int(too_rare))

@@ -164,7 +164,7 @@ class Candidates(Settled):
 
     def drop(self) -> None:
         for table in (self.classes, self.pairs, self.found, self.sets, *self.labels.values()):
-            self.engine.run(sql.drop(table), "drop what was looked up")
+            self.engine.run(sql.drop(table), "drop the values that were looked up")
 
 
 def find_candidates(

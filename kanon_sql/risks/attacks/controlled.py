@@ -160,7 +160,7 @@ class Controlled(Attack):
 
     def sentence(self) -> str:
         if not self.in_release.guesses:
-            return "no row of the release is alone in what is published of it, so that there is no predicate to try"
+            return "no row of the release is unique by its published values, so there is no predicate to try"
         risk = self.risk
         if risk is None:
             return f"{self._rates}; where all guesses about others are right, none is a leak"
@@ -220,7 +220,7 @@ def _know(coded: Coded, known: Sequence[int], at_most: int) -> None:
     """Make the candidates of the targets by columns: ``classes``, their ``members``, and ``pairs``."""
     tables, labels = coded.tables, [label_name(number) for number in known]
     places: Values = {"places": [sql.column(place_name(number), "sides") for number in known], "at_most": at_most}
-    tuples = tables.make("attacks/control/targets_known", "what is known of targets", places)
+    tuples = tables.make("attacks/control/targets_known", "known values of targets", places)
     grouped = tables.query("attacks/control/grouped", {"labels": [sql.column(name) for name in labels]})
     _match(coded, known, tuples, grouped)
     same = {"same_class": same_in(labels, "classes", "coded")}

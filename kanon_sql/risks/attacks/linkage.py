@@ -57,7 +57,7 @@ class LinkedPeople:
             parts.append(f"the fewest are {fewest} ({self.entity})")
         if self.rows_open:
             more = f"{people_of(self.people_open)}, {share(self.rows_open, rows)}, may be too"
-            parts.append(f"{more}: which rows were published cannot be told from the labels")
+            parts.append(f"{more}: labels do not show which rows were published")
         return parts
 
 

@@ -87,7 +87,7 @@ class Order(Attack):
             return self.public_sentence()
         if not self.follows or self.correlation is None:
             return f"{_FOLLOW}: {self.rows_in_place or 0:,} stand where the original has one like them"
-        distinct = f"{counted(self.rows_distinct, 'row')} of the release like no other can be told by their place"
+        distinct = f"{counted(self.rows_distinct, 'row')} of the release are unique by their place"
         return f"{_FOLLOW} (correlation {self.correlation:.2f}); {distinct}"
 
     def public_sentence(self) -> str:

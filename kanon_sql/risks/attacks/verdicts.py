@@ -32,7 +32,7 @@ _TALLIED: tuple[tuple[Outcome, str, str], ...] = (
 )
 _LEAST_SHARE = 0.0001
 _LEAST_RATE = 0.001
-CLASSES_UNKNOWN = "in which of several classes they were published cannot be told"
+CLASSES_UNKNOWN = "labels do not show in which of several classes they were published"
 ANOTHER_TABLE = (
     "a release has more rows in some classes than this original has for them: is it a release of that table, and "
     "each row in it once?"

@@ -203,7 +203,7 @@ class Remaining:
         masks = self.problem.frequency.masks(node)
         query = node_query(self._left, masks, self.problem.models, probe=True, packing=self._packing)
         counted = query.select(sql.where(exp.Sum(this=sql.column(N)), is_published(self.problem.models)))
-        *_, rows = self.engine.row(counted, f"probe what is left at {node}")
+        *_, rows = self.engine.row(counted, f"probe the remaining rows at {node}")
         return Publishable(int(rows or 0) * PROBED, None)
 
     def _by_node(self, rows: exp.Select, masks: Sequence[exp.Expr], weight: exp.Expr | None = None) -> exp.Select:
@@ -309,8 +309,8 @@ class Remaining:
             if self.rows <= self.problem.limit:
                 return
         raise NoSolutionError(
-            "What is left at the end is no class that the privacy models allow, and more than may be suppressed: use "
-            "--algorithm optimal, ask for less, or allow more to be suppressed."
+            "The rows left at the end form no class that the privacy models allow, and more than may be suppressed: "
+            "use --algorithm optimal, ask for less, or allow more to be suppressed."
         )
 
     def finished(self, algorithm: str) -> list[Other]:
@@ -363,4 +363,4 @@ class Remaining:
             self.engine.run(sql.drop(self._nodes), "drop the masks of the nodes")
         if self._packing is not None:
             self._packing.drop(self.engine)
-        self.engine.run(exp.Drop(tables=[self._left.copy()], kind="VIEW", exists=True), "drop what was left")
+        self.engine.run(exp.Drop(tables=[self._left.copy()], kind="VIEW", exists=True), "drop the rows that were left")

@@ -64,7 +64,7 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
     if not parts.all_finished:
         done = exp.In(this=sql.column(PART), query=exp.select(PART).from_(finished.copy()).subquery())
         left = exp.select("*").from_(tuples.copy()).where(exp.Not(this=done))
-        parts.insert("kanon_finished", "what is left is finished", lambda: left)
+        parts.insert("kanon_finished", "finish the remaining parts", lambda: left)
     # 1. The parts and the statistics that the models need.
     table = engine.temporary_name("kanon_parts")
     models = parts.problem.models
@@ -77,7 +77,7 @@ def recoding_of(parts: Parts) -> tuple[Multidimensional, PartTables]:
         name = column.hierarchy.column.name
         relation = engine.temporary_name(f"kanon_cells_{name}")
         query = part_labels_query(finished, column, cutting, with_bounds=True)
-        create(relation, query, f"what is published of {name}")
+        create(relation, query, f"published values of {name}")
         several.append(exp.select(sql.literal(column.number), _has_several_values()).from_(relation.copy()))
         cells.append(relation)
     differ = dict(engine.rows(sql.union_all(several), "which columns have several values in some part?"))

@@ -40,7 +40,7 @@ _BINS = ((1_000, 64), (40, 16))  # tuples of a part, and the number of bins for 
 
 
 def choose_columns(parts: Parts) -> None:
-    parts.make_once("kanon_ends", "what is known of every place", lambda: _ends_query(parts))
+    parts.make_once("kanon_ends", "facts of every place", lambda: _ends_query(parts))
     parts.make("kanon_chosen", "the column in which each part spans most", lambda: _chosen_query(parts))
 
 

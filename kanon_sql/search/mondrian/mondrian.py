@@ -60,8 +60,8 @@ class Mondrian:
 def begin(problem: Problem, cutting: Cutting) -> Mondrian | BestCuts:
     if not problem.only_counts_rows and cutting.cut == "relaxed":
         raise UnsuitableError(
-            "Relaxed cuts part rows that are alike, and what is counted does not say whose they are, nor their "
-            "sensitive values: leave cut relaxed out, or all models but k."
+            "Relaxed cuts separate rows that are alike, and counts do not show whose they are, nor their sensitive "
+            "values: leave cut relaxed out, or all models but k."
         )
     parts = Parts(problem, cutting)
     if cutting.choose != "loss":

@@ -210,7 +210,7 @@ class Parts:
 
     def take_note(self) -> None:
         """Record the cuts of the round, and the columns that were tried without success."""
-        self.replace("kanon_tried", "what was tried in vain", self._tried_query)
+        self.replace("kanon_tried", "cuts that failed", self._tried_query)
         self.insert("kanon_cuts_made", "cuts that were made", lambda: self.query("mondrian/cuts_made"))
         highest = exp.Max(this=sql.column("outside"))  # the higher number of the two
         found = exp.Coalesce(this=highest, expressions=[sql.literal(0)])
