@@ -1,4 +1,4 @@
-"""The command line: one file per group of commands."""
+"""The command line: one module for each group of commands."""
 
 from kanon_sql import __version__
 

@@ -1,4 +1,4 @@
-"""``kanon``: reads the arguments, runs a command, ends with an exit code."""
+"""``kanon``: parses the arguments, runs a command and exits with a code."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _ROOT = "kanon"
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _PLAIN = {int: re.compile(r"[0-9]{1,18}"), float: re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")}
 _BARE = {"anonymize": ("--sql", "release"), "demo": ("--sql", "release"), "measure": ("--suda", "3")}
-"""For a command, the option that may stand without a value, and the value that is meant."""
+"""For a command, the option that may be given without a value, and its implied value."""
 
 
 class _PlainValues:
-    """Reads what needs no check: values that were not given, texts, choices, whole numbers, paths.
+    """Converts values that need no check: missing values, texts, choices, whole numbers, paths.
 
-    typer checks every value by pydantic, which takes a fifth of the start of a small run; it gets those that are left,
-    wrong ones among them, and says what is wrong.
+    typer checks every value with pydantic, which takes a fifth of the start of a small run. It only receives the
+    remaining values, including wrong ones, and reports them.
     """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - as typer calls it
@@ -57,7 +57,7 @@ class _PlainValues:
 
 
 class _Readable:
-    """What commands and groups share: their help, and how they read values."""
+    """Help and conversion of values for commands and groups."""
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - of typer's own click
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of typer's classes
@@ -66,7 +66,7 @@ class _Readable:
         return parameters
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as above
-        """Write examples as they can be typed: a long one goes on after a backslash."""
+        """Write examples as they can be typed: a long one continues after a backslash."""
         lines = [part for text in (self.epilog or "").split("\n") for part in _example(text, formatter.width)]  # type: ignore[attr-defined]
         formatter.write("\n" + "\n".join(lines).rstrip() + "\n" if lines else "")
 
@@ -94,7 +94,7 @@ class _Command(_Readable, TyperCommand):
 
 
 class _Group(_Readable, TyperGroup):
-    """A group whose commands are imported when they are used; until then, each is a name and a summary."""
+    """A group that imports its commands on first use; until then, each is a name and a summary."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - those of typer
         super().__init__(**settings)
@@ -109,7 +109,7 @@ class _Group(_Readable, TyperGroup):
         return _command(path) if path in COMMANDS else super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
-        if not args and not ctx.resilient_parsing:  # then the help is shown
+        if not args and not ctx.resilient_parsing:  # shows the help
             sys.stdout.write(f"{ctx.get_help()}\n")
             raise typer.Exit(2)
         return super().parse_args(ctx, args)
@@ -148,7 +148,7 @@ def root() -> Any:  # noqa: ANN401 - typer's own class of groups
 
 @cache
 def _command(path: str) -> Any:  # noqa: ANN401 - typer's own class of commands
-    """Return a command, imported, with all of its options."""
+    """Import a command and return it with all of its options."""
     from kanon_sql.cli.options.shared import with_layout, with_resources, with_set, with_time_zone
 
     module, _, name = COMMANDS[path][0].partition(":")
@@ -161,7 +161,7 @@ def _command(path: str) -> Any:  # noqa: ANN401 - typer's own class of commands
 
 
 def load(arguments: Sequence[str]) -> None:
-    """Import the command that arguments begin with, if they do."""
+    """Import the command that the arguments start with, if there is one."""
     for path in (arguments[0], " ".join(arguments[:2])) if arguments else ():
         if path in COMMANDS:
             _command(path)
@@ -220,7 +220,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _unforeseen(error: Exception) -> str:
-    """Return what to say about an unforeseen error: not its text, which may quote data."""
+    """Return the message for an unforeseen error, without its text, which may quote data."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror}. -v shows where this happened."
@@ -237,7 +237,7 @@ _KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
 def _wrong_value(error: TyperException) -> str | None:
-    """Return what to say of a value that is not of its option's kind; None where typer says it well enough."""
+    """Return the message for a value of the wrong type; None if that of typer is good enough."""
     option = getattr(error, "param", None)
     problems: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
     kind = _KINDS.get(str(problems[0]["type"]).partition("_")[0]) if problems else None
@@ -247,7 +247,7 @@ def _wrong_value(error: TyperException) -> str | None:
 
 
 def _with_bare_value(arguments: list[str]) -> list[str]:
-    """Return the arguments with the value of an option that stands without one."""
+    """Return the arguments, with the implied value added to an option without one."""
     bare, value = _BARE.get(arguments[0] if arguments else "", ("", ""))
     return [
         f"{bare}={value}" if argument == bare and not after.isdecimal() else argument

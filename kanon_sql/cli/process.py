@@ -1,4 +1,4 @@
-"""``kanon`` as a process: signals, exit code, and streams that are closed or full."""
+"""``kanon`` as a process: signals, exit codes, and streams that are closed or full."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 _BY_SIGNAL = 128  # a shell adds the number of the signal that ended a process
-_ALLOCATIONS = 200_000  # between two collections: the statements that were run are kept, and gone through each time
+_ALLOCATIONS = 200_000  # between two collections: executed statements are kept and scanned each time
 
 
 class Ending(SystemExit):
-    """A signal ended the process. It is no Ctrl-C, which lets a search publish the best that it has."""
+    """A signal ended the process. Unlike Ctrl-C, it does not let a search publish its best result."""
 
     def __init__(self, number: int) -> None:
         super().__init__(_BY_SIGNAL + number)
@@ -36,9 +36,9 @@ class Ending(SystemExit):
 
 
 def program() -> NoReturn:
-    """Be the program ``kanon``: ``main``, with nothing after it."""
+    """Run ``main`` as the whole program, with nothing after it."""
     codes: list[object] = []
-    atexit.register(_leave, codes)  # the first to be registered is the last to be called
+    atexit.register(_leave, codes)  # handlers run in reverse order: this one is last
     try:
         main()
     except SystemExit as end:
@@ -47,22 +47,22 @@ def program() -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Run the command line and end with its exit code."""
+    """Run the command line and exit with its code."""
     gc.set_threshold(_ALLOCATIONS)
-    # numpy multiplies no matrices here; threads for that take longer to begin than most searches.
+    # numpy multiplies no matrices here, and starting threads for that takes longer than most searches.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     hears_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # nohup and & turn it off
-    # What is ignored stays ignored: SIGHUP under nohup. There is no SIGHUP on Windows.
+    # Ignored signals stay ignored: SIGHUP under nohup. Windows has no SIGHUP.
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     ending = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
     heard = [*ending, *([signal.SIGINT] if hears_ctrl_c else [])]
     for number in heard:
-        # The imports take a quarter of a second; an exception inside one may come out as any other, and there is
+        # The imports take a quarter of a second. An exception inside one may surface as another one, and there is
         # nothing to clean up yet.
         signal.signal(number, _end_at_once)
-    gc.disable()  # modules make many objects and drop none
+    gc.disable()  # modules create many objects and drop none
     run = _loaded(sys.argv[1:])
-    gc.freeze()  # they are neither counted nor gone through again
+    gc.freeze()  # excludes them from counts and scans
     gc.enable()
     streams = Streams()
     try:
@@ -71,9 +71,9 @@ def main() -> NoReturn:
         for number in ending:
             signal.signal(number, _end)
         code = run()
-        for number in heard:  # what is left to do takes no time and cannot be undone
+        for number in heard:  # the remaining work takes no time and cannot be undone
             signal.signal(number, signal.SIG_IGN)
-    except KeyboardInterrupt:  # again, while the first one was dealt with
+    except KeyboardInterrupt:  # a second Ctrl-C during the handling of the first
         code = _INTERRUPTED
     except Ending as asked_to_end:
         code = int(str(asked_to_end.code))
@@ -82,8 +82,8 @@ def main() -> NoReturn:
 
 
 def _leave(codes: list[object]) -> None:
-    """End a process that did its work: to take Python and its libraries apart takes a tenth of a small run."""
-    if codes == [0] and sys.gettrace() is None:  # a tracer has still to write what it saw
+    """Exit immediately after success: tearing down Python and its libraries takes a tenth of a small run."""
+    if codes == [0] and sys.gettrace() is None:  # a tracer still has to write its results
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
@@ -118,7 +118,7 @@ def _error(text: str) -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    # Further signals are ignored: a terminal that is closed sends several, and they would stop the cleaning up.
+    # Ignore further signals: a closing terminal sends several, and they would stop the cleanup.
     for other in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(other, signal.SIG_IGN)
     raise Ending(number)
@@ -133,7 +133,7 @@ def _end_at_once(number: int, _frame: FrameType | None) -> None:
 
 
 def _done(ending: Ending) -> str:
-    """Return what was done before it: where something was, it was noted on the way up."""
+    """Return what was done before the signal, if a note was attached on the way up."""
     from kanon_sql.cli.output.diagnostics import done
 
     notes = getattr(ending, "__notes__", [])
@@ -141,11 +141,11 @@ def _done(ending: Ending) -> str:
 
 
 class TolerantStream(io.RawIOBase):
-    """A raw stream that takes everything: what cannot be written is dropped.
+    """A raw stream that accepts everything and drops what it cannot write.
 
     Attributes:
-        failure: why something was dropped; None if nothing was, or if the reader of a pipe has gone, as ``head``
-            does when it has seen enough.
+        failure: the reason why something was dropped; None if nothing was, or if the reader of a pipe is gone, like
+            ``head`` after its last line.
     """
 
     def __init__(self, raw: Any, failure: OSError | None = None) -> None:  # noqa: ANN401 - a raw or a buffered stream
@@ -176,7 +176,7 @@ class TolerantStream(io.RawIOBase):
 
 
 class Streams:
-    """Puts streams that never fail in the place of ``sys.stdout`` and ``sys.stderr``, where the process is kanon."""
+    """Replaces ``sys.stdout`` and ``sys.stderr`` by streams that never fail, if the process is kanon."""
 
     def __init__(self) -> None:
         _take_closed_descriptors()
@@ -184,7 +184,7 @@ class Streams:
         self._stderr = _made_tolerant("stderr", 2)
 
     def close(self) -> OSError | None:
-        """Write out what is waiting; return why results were dropped, if they were."""
+        """Flush the streams; return the reason why results were dropped, or None."""
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
@@ -192,18 +192,18 @@ class Streams:
 
 
 def _take_closed_descriptors() -> None:
-    """Open what is closed of 0, 1 and 2, so that no database gets a number that something writes messages to."""
+    """Open closed descriptors among 0, 1 and 2, so that no database gets a number that receives messages."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the smallest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the smallest free number: this one
 
 
 def _made_tolerant(name: str, descriptor: int) -> TolerantStream:
-    """Return the raw stream below a stream of ``sys`` that drops what cannot be written."""
+    """Return the raw stream below a stream of ``sys`` that drops what it cannot write."""
     stream = getattr(sys, name)
-    if stream is None:  # it was closed before Python began
+    if stream is None:  # closed before Python started
         closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
         raw = TolerantStream(io.FileIO(descriptor, "wb", closefd=False), closed)
         encoding = "utf-8"
@@ -213,7 +213,7 @@ def _made_tolerant(name: str, descriptor: int) -> TolerantStream:
     text = io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=encoding,
-        errors="replace",  # a name that the terminal cannot show is no reason to stop
+        errors="replace",  # a name that the terminal cannot show must not stop the run
         line_buffering=name == "stderr" or raw.isatty(),
     )
     setattr(sys, name, text)

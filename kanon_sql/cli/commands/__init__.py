@@ -1,7 +1,7 @@
-"""All commands of ``kanon``: where each is, its summary and its examples.
+"""All commands of ``kanon``: module, summary and examples.
 
-Nothing is imported here: the help needs the names and the summaries alone, and a command is imported when it is
-used. A summary is the first paragraph of the docstring of its command; a test compares them.
+Nothing is imported here: the help needs only names and summaries, and a command is imported on first use. A summary is
+the first paragraph of the docstring of its command; a test compares them.
 """
 
 from __future__ import annotations
@@ -199,4 +199,4 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         f"kanon dp release {_DEMO} --qi sex --hierarchy sex=flat --epsilon 1 --delta 0.000001 --levels sex=0 --sql",
     ),
 }
-"""By command, what can be typed after ``kanon demo``; those of a command may rest on those of the ones before it."""
+"""By command, examples to type after ``kanon demo``; they may depend on those of earlier commands."""

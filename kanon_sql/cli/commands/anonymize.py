@@ -106,7 +106,7 @@ _APART = {
     ("save_policy", "hold_out"): "a policy file does not say which rows were held out",
     ("sql", "ignore_ledger"): "--sql publishes nothing, and so checks nothing",
 }
-"""Pairs of parameters that do not go together, and why."""
+"""Pairs of parameters that exclude each other, and the reason."""
 
 
 @with_policy
@@ -184,7 +184,7 @@ def anonymize_command(
     changes_source = destination.in_place or (destination.into is not None and not dry_run)
     begun, limit = time.monotonic(), requested.time_limit(base)
     with within(limit, begun):
-        # Another run may have the database while it publishes.
+        # Another run may hold the database while it publishes.
         opened = waited(lambda: open_source(pointed_at, table, writable=changes_source and not output.sql))
     with opened.engine, output.talk(opened.engine) as talk:
         with within(limit, begun):
@@ -205,7 +205,7 @@ def anonymize_command(
                 _say_of_view(release, talk)
             _say_what_is_undecided(release, requested.file, talk)
             if output.sql:
-                # That of where the table is, unless --dialect says another one.
+                # The dialect of the table's engine, unless --dialect is given.
                 own = output.dialect if "dialect" in given_options(context) else opened.holder.dialect
                 _print_script(
                     release,
@@ -334,7 +334,7 @@ def _can_be_repeated(release: Release) -> bool:
 
 
 def _check(source: Source, destination: Destination, policy: Policy, talk: Talk) -> None:
-    """Refuse a destination before the work, and say if no ledger will remember the release."""
+    """Raise an error for an invalid destination before the work, and warn if no ledger will record the release."""
     check_destination(source, destination, policy)
     if source.holder.forgets is not None:
         talk.warn(
@@ -344,7 +344,7 @@ def _check(source: Source, destination: Destination, policy: Policy, talk: Talk)
 
 
 def _warn_of_ledger(source: Source, published: Published, talk: Talk) -> None:
-    """Say what the release says beside those that it replaces, and why it is not remembered: also when quiet."""
+    """Warn, even if quiet, about the overlap with replaced releases, and if the release is not recorded."""
     if published.ledger is not None:
         for warning in published.ledger.warnings:
             talk.warn(warning)
@@ -390,7 +390,7 @@ def _say_what_was_chosen(release: Release, talk: Talk) -> None:
 
 
 def _say_of_view(release: Release, talk: Talk) -> None:
-    """Say what a reader of a view learns beside its rows."""
+    """Print what a reader of a view learns in addition to its rows."""
     talk.note(
         "A view shows the table as it is at the moment: who can read the table behind it, or compares it before "
         "and after a change, learns more than the view says. To hand data out, make a table or a file. Rows with "
@@ -406,7 +406,7 @@ def _say_of_view(release: Release, talk: Talk) -> None:
 
 
 def _say_what_is_undecided(release: Release, policy_file: Path | None, talk: Talk) -> None:
-    """Say which columns have no role in the policy file, and which have one that no person has confirmed."""
+    """Print which columns have no role in the policy file, and which have an unconfirmed one."""
     roles = release.prepared.roles
     if policy_file is not None and roles.dropped:
         talk.note(
@@ -425,7 +425,7 @@ def _names(columns: Sequence[Column]) -> str:
 
 
 def _say_what_next(context: typer.Context, source: str | None, opened: Source, talk: Talk) -> None:
-    """Say how the report of this release is made, where the policy file says all that there is to say."""
+    """Print the command for the report of this release, if the policy file contains everything it needs."""
     given = given_options(context)
     if (
         set(given) <= {"source", "table", "policy_file", "replace_existing", "ignore_ledger", "verbose"}
@@ -436,7 +436,7 @@ def _say_what_next(context: typer.Context, source: str | None, opened: Source, t
 
 
 def script_text(release: Release, script: Script, which: str, dialect: str) -> str:
-    """Return the text of a script; with ``all``, after every statement that was run before it."""
+    """Return the text of a script; with ``all``, it follows every statement that was executed before."""
     if which == "release":
         return script.text
     source = release.prepared.source

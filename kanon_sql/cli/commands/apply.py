@@ -1,4 +1,4 @@
-"""``kanon apply``: new rows, published as a lock says, become rows of a release."""
+"""``kanon apply``: publishes new rows by a lock and appends them to a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kanon attack``: what a release gives away to someone who knows people in its original. Exit code 1 if it does."""
+"""``kanon attack``: attacks a release as someone who knows people in its original. Exit code 1 if it succeeds."""
 
 from __future__ import annotations
 

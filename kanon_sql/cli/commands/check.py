@@ -1,4 +1,4 @@
-"""``kanon check``: does this table satisfy this policy? Exit code 1 if not."""
+"""``kanon check``: does a table satisfy a policy? Exit code 1 if not."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _print_result(result: CheckResult) -> None:
 
 
 def _print_standard(standard: CheckedStandard) -> None:
-    """Print the rules of a standard, with their verdicts; then what each asks for, and what was not looked at."""
+    """Print the rules of a standard with their verdicts, then its requirements and the limits of the check."""
     print_text("")
     print_prose(f"{standard.title}: {standard.tally}")
     print_prose(f"Source: {standard.cited}")
@@ -108,7 +108,7 @@ def _print_policy(result: CheckResult) -> None:
         pairs.append(("smallest class", _smallest(result)))
     of_some = any(columns_named(model.model) for model in result.models)
     for model in result.models:
-        if of_some and model.model == "k-anonymity":  # which is not required
+        if of_some and model.model == "k-anonymity":  # not required
             found = _measured(model, result)
             pairs.append(("by all columns", f"{found}: no promise holds where more columns are known"))
             continue

@@ -1,4 +1,4 @@
-"""``kanon clean``: a database file without what was deleted, replaced or dropped in it."""
+"""``kanon clean``: rewrites a database file without deleted, replaced or dropped data."""
 
 from __future__ import annotations
 

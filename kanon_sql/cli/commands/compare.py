@@ -1,4 +1,4 @@
-"""``kanon compare`` and ``kanon lattice``: what could be released instead, without publishing anything.
+"""``kanon compare`` and ``kanon lattice``: alternatives for a release, without publishing anything.
 
 ``compare`` makes releases by several algorithms, k and limits; ``lattice`` lists the nodes that satisfy one policy.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.prepared_table import Compared, Comparison, SatisfyingNode
 
 _CUTTING = ("choice", "choose", "cut", "labels", "numbers", "pairs")
-_OF_COMPARISON = {*_CUTTING, "k", "max_suppressed", "algorithm"}  # not of the policy under which the table is prepared
+_OF_COMPARISON = {*_CUTTING, "k", "max_suppressed", "algorithm"}  # not part of the policy that prepares the table
 
 
 @with_models
@@ -142,7 +142,7 @@ def _print_comparison(comparison: Comparison) -> None:
 
 
 def _row(result: Compared, shown: Sequence[str], of_utility: Sequence[str], most: float) -> tuple[object, ...]:
-    """Return the cells of a release: the measures and figures that are shown; ``most`` is the largest loss of one."""
+    """Return the cells of a release: the measures and figures to show; ``most`` is the largest loss of one."""
     if result.measures is None:
         nothing = Share(0.0), "no release", *[""] * (len(shown) + 5 + len(of_utility))
         return (result.algorithm, result.k, str(result.max_suppressed), *nothing)
@@ -160,7 +160,7 @@ def _weights(weights: Mapping[str, int | str]) -> str:
 
 
 def _listed(text: str, option: str) -> list[str]:
-    """Return the items of a list with commas between."""
+    """Return the items of a comma-separated list."""
     items = [part.strip() for part in text.split(",") if part.strip()]
     if not items:
         raise UsageError(f"{option} is an empty list.")
@@ -229,9 +229,9 @@ def _print_nodes(nodes: list[SatisfyingNode], measure: str, *, everything: bool)
 def _prepared(
     requested: RequestedPolicy, params: Mapping[str, Any], target: str | None = None
 ) -> Iterator[tuple[PreparedTable, Talk]]:
-    """Open the table that a command names, and prepare it under the policy that it says.
+    """Open the table that a command names, and prepare it under the policy of the command.
 
-    A target without a role is published as it is: releases are compared by it.
+    A target without a role is published unchanged: releases are compared by it.
     """
     base, _ = requested.read()
     policy = requested.over(base, generalizing=True)

@@ -1,4 +1,4 @@
-"""``kanon demo``: makes a sample database, anonymizes it, shows what came out and what to type next."""
+"""``kanon demo``: makes a sample database, anonymizes it, shows the result and the next commands."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def demo_command(
             talk.follow(engine)
             _make_demo(engine, rows)
             before = _first_rows(engine, TABLE)
-            # Not a source in a database file, which has a ledger: this release goes to no one, and what is tried next
-            # is not to be refused for it.
+            # Not a source in a database file, which has a ledger: nobody receives this release, and later attempts must
+            # not be refused because of it.
             release = make_release(Source(engine, sql_of.relation(TABLE), TABLE), policy, talk)
             published = release.to_table(_release_name(k))
             _mark_as_ours(engine, _release_name(k))
@@ -104,7 +104,7 @@ def _explain(out: Path, k: int, before: list[tuple[Any, ...]], after: list[tuple
 
 
 def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
-    """Print commands that can be typed as they are; the one that shows SQL shows that of this release."""
+    """Print commands that can be typed unchanged; the one with --sql shows the SQL of this release."""
     database, kanon = shlex.quote(str(out)), as_called()
     qi = ",".join(_QUASI_IDENTIFIERS)
     roles = f"{kanon} anonymize {database} {TABLE} --entity {_ENTITY} --id name --sensitive diagnosis"
@@ -129,7 +129,7 @@ def _say_what_next(out: Path, k: int, summary: dict[str, Any]) -> None:
 
 
 def _say(command: str, what_for: str) -> None:
-    """Print a command, not wrapped because it is copied, and what it is for."""
+    """Print a command, unwrapped so it can be copied, and its purpose."""
     print_text(f"\n  {command}\n      {what_for}")
 
 
@@ -143,7 +143,7 @@ def _print_sql(rows: int, k: int, which: str, dialect: str, talk: Talk) -> None:
     with DuckDBEngine.in_memory() as engine:
         talk.follow(engine)
         _make_demo(engine, rows)
-        engine.statements.clear()  # the sample is printed before what was run to find its release
+        engine.statements.clear()  # the sample is printed before the statements that found its release
         source = Source(engine, sql_of.relation(TABLE), TABLE)
         release = make_release(source, demo_policy(k), talk)
         made = release.script(dialect, Destination(into=_release_name(k)))
@@ -191,14 +191,14 @@ def _make_demo(engine: DuckDBEngine, rows: int) -> None:
 
 
 def _mark_as_ours(engine: DuckDBEngine, table: str) -> None:
-    """Note at a table that ``kanon demo`` made it and may replace it."""
+    """Mark a table as made by ``kanon demo``, which may replace it."""
     engine.run(
         exp.Comment(this=sql_of.relation(table), kind="TABLE", expression=sql_of.literal(_MARK)), "mark it as ours"
     )
 
 
 def make_demo_file(path: Path, rows: int) -> None:
-    """Make a database with the sample table; one that was made here before is replaced."""
+    """Make a database with the sample table, replacing one that was made here before."""
     _check_rows(rows)
     with _demo_file(path) as partial, DuckDBEngine.from_file(partial, writable=True) as engine:
         _make_demo(engine, rows)
@@ -206,10 +206,10 @@ def make_demo_file(path: Path, rows: int) -> None:
 
 @contextmanager
 def _demo_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Hand out the path of a database to be made, which takes its name when the block ends well.
+    """Yield the path of a database to be made, which gets its name if the block succeeds.
 
-    Until then, and after an error, what was there before is still there. With ``replace``, it may be lost with tables
-    that were not made here.
+    Until then, and after an error, the previous file remains. With ``replace``, it may be lost with tables that were
+    not made here.
     """
     target = path.resolve()  # a link stays a link
     _check_may_be_made(path, replace=replace)
@@ -220,18 +220,18 @@ def _demo_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
             raise SourceError(f"{path} cannot be made: its last changes were not written. Is the disk full?")
         try:
             partial.replace(target)
-            _log_of(target).unlink(missing_ok=True)  # of the database that was there before
+            _log_of(target).unlink(missing_ok=True)  # of the previous database
         except OSError as error:
             raise SourceError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def _log_of(database: Path) -> Path:
-    """Return the write-ahead log of DuckDB: what is not yet in the database."""
+    """Return the write-ahead log of DuckDB: changes that are not yet in the database."""
     return database.with_name(f"{database.name}.wal")
 
 
 def _check_may_be_made(path: Path, *, replace: bool) -> None:
-    """Refuse to make a demo database where something would be lost."""
+    """Raise an error if making a demo database would lose data."""
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
     if not path.exists():
@@ -249,7 +249,7 @@ def _check_may_be_made(path: Path, *, replace: bool) -> None:
 
 
 def _relations(path: Path) -> list[tuple[str, bool]]:
-    """Return the tables and views of a database, each with whether it was made here."""
+    """Return the tables and views of a database, each with True if it was made here."""
     with DuckDBEngine.from_file(path, writable=False) as engine:
         rows = engine.rows(sql_of.statement("demo/made_by_demo", values={"mark": _MARK}), "what did kanon demo make?")
     return [(name, by_demo) for name, by_demo in rows]

@@ -115,7 +115,7 @@ _OF_QUESTION = ("epsilon", "delta", "noise", "where", "group", "entity", "max_ro
 
 
 def _with_question(made: Callable[..., Callable[..., Question]]) -> Callable[..., None]:
-    """Return a command that asks a question; ``made`` returns what makes it of the options of all questions."""
+    """Return a command for a question; ``made`` returns the function that makes it from the common options."""
 
     def call(given: dict[str, Any], own: dict[str, Any]) -> None:
         check_options(given["context"])
@@ -125,7 +125,7 @@ def _with_question(made: Callable[..., Callable[..., Question]]) -> Callable[...
 
 
 def _ask(question_of: Callable[..., Question], source: str, table: str | None, **given: Any) -> None:  # noqa: ANN401 - see _OPTIONS
-    """Ask a question, and print its answer; or print its SQL."""
+    """Ask a question and print its answer, or print its SQL."""
     if given["epsilon"] is None:
         raise UsageError("Say what the answer may cost: --epsilon 0.1, or less where more will be asked.")
     common = {name: given[name] for name in _OF_QUESTION}
@@ -250,7 +250,7 @@ def _bounds(text: str) -> tuple[str, str]:
 
 
 def _listed(text: str | None) -> list[str] | None:
-    """Return the items between commas; an item with a comma stands in double quotes."""
+    """Return the items of a comma-separated list; an item that contains a comma is in double quotes."""
     import csv
 
     return None if text is None else [each.strip() for each in next(csv.reader([text], skipinitialspace=True), [])]

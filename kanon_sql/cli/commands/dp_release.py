@@ -31,7 +31,7 @@ _APART = {
     ("sql", "budget"): "--sql spends nothing",
     ("levels", "epsilon_search"): "levels that are given cost nothing",
 }
-"""Pairs of parameters that do not go together, and why."""
+"""Pairs of parameters that exclude each other, and the reason."""
 
 
 @shared.with_output(_APART)
@@ -152,7 +152,7 @@ def _policy(quasi_identifiers: list[str] | None, hierarchy: list[str] | None, hi
 
 
 def _levels(texts: list[str]) -> dict[str, int]:
-    """Return the level of each column that is named."""
+    """Return the level of each named column."""
     parts = [part for text in texts for part in re.split(r"(?<=\d),", text)]
     named = assignments([part.strip() for part in parts], "--levels")
     for column, level in named.items():

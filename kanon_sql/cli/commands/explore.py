@@ -43,7 +43,7 @@ def explore_command(
         print_prose("The table is served to one browser on this machine, and to nothing else. The address opens once:")
         print_text(f"  {url}")
         print_prose("End with Ctrl-C.")
-        sys.stdout.flush()  # now: what reads it waits for the address
+        sys.stdout.flush()  # now: the reader waits for the address
         if not no_browser:
             Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 

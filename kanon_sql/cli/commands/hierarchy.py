@@ -89,7 +89,7 @@ def list_command(
 
 
 def _in_directory(directory: Path, talk: Talk) -> list[Shape]:
-    """Return the shapes of the hierarchy files in a directory; say which files are none."""
+    """Return the shapes of the hierarchy files in a directory; print the files that are not hierarchies."""
     shapes = []
     for path in hierarchy_files(directory):
         try:
@@ -106,7 +106,7 @@ def _open_database(source: str | None, path: Path) -> DuckDBEngine:
 
 
 def _in_database(opened: DuckDBEngine, talk: Talk) -> list[Shape]:
-    """Return the shapes of the hierarchies in a database; say which tables are none."""
+    """Return the shapes of the hierarchies in a database; print the tables that are not hierarchies."""
     shapes = []
     with opened as engine:
         talk.follow(engine)
@@ -212,7 +212,7 @@ def fit_command(
 
 
 def _origins(opened: Source, policy: Policy) -> dict[str, str]:
-    """Return by the name of their column where the hierarchies come from that are given or in the database."""
+    """Return the origins of hierarchies that are given or in the database, by column."""
     stored = stored_hierarchies(opened.engine)
     in_database = {
         column.name: stored[folded(column.name)].origin for column in opened.columns if folded(column.name) in stored
@@ -232,7 +232,7 @@ def _columns_to_check(opened: Source, policy: Policy, origins: dict[str, str]) -
 
 
 def _check_script(opened: Source, columns: list[Column], policy: Policy, dialect: str) -> str:
-    """Return the statements that list, for each column, the values that its hierarchy has no row for."""
+    """Return the statements that list, for each column, the values that its hierarchy lacks."""
     foreign = dialect != opened.engine.dialect
     parts = [] if foreign else [script([statement], dialect) for statement in opened.setup]
     for column in columns:
@@ -274,7 +274,7 @@ def _show(shape: Shape, rows: Sequence[tuple[Any, ...]], output: shared.Output) 
 
 
 def _show_ready(ready: ReadyMade, limit: int, output: shared.Output) -> None:
-    """Show a ready-made hierarchy: where it is from, and its first rows; of a rule, what it does to examples."""
+    """Show a ready-made hierarchy: its origin and its first rows; for a rule, its results for examples."""
     shape, rows = replace(ready_shape(ready), name=ready.name), ready_rows(ready)
     if output.is_json:
         facts = {"title": ready.title, "source": ready.source, "licence": ready.licence}
@@ -290,7 +290,7 @@ def _show_ready(ready: ReadyMade, limit: int, output: shared.Output) -> None:
 
 
 def _size(shape: Shape) -> str:
-    """Return how many values and labels a hierarchy has; of a rule they are not known."""
+    """Return the numbers of values and labels of a hierarchy; those of a rule are not known."""
     if shape.leaves is None:
         return "a rule"
     what = "prefixes" if shape.by_prefix else "values"

@@ -105,7 +105,7 @@ def build_command(
 
 @contextmanager
 def _opened(source: str, arguments: list[str], *, writable: bool) -> Iterator[tuple[Source, dict[str, str]]]:
-    """Open a source, and tell its table from the assignments that follow it."""
+    """Open a source, and separate its table from the assignments that follow it."""
     first, *others = arguments
     table, texts = (None, arguments) if "=" in first else (first, others)
     if not texts:
@@ -221,7 +221,7 @@ def export_command(
 
 
 def _column(source: str, arguments: list[str]) -> tuple[str | None, str, str | None]:
-    """Return the table, the column and the rule of the column, whose name may hold an equals sign."""
+    """Return the table, the column and the rule of the column, whose name may contain an equals sign."""
     *tables, last = arguments
     if len(arguments) > _MOST_ARGUMENTS:
         raise UsageError("Export writes the hierarchy of one column: name one.")

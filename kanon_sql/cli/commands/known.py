@@ -1,4 +1,4 @@
-"""``kanon known``: by how many is shared what is published of a few columns? Exit code 1 if by too few."""
+"""``kanon known``: how many rows share each combination of a few columns? Exit code 1 if fewer than k."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kanon_sql.evidence.known import KnownResult, known_source, require_columns
 if TYPE_CHECKING:
     from kanon_sql.evidence.known import KnownSubset
 
-_SHOWN = 12  # subsets; as many of each number of columns
+_SHOWN = 12  # subsets for each number of columns
 
 
 @with_case()
@@ -69,7 +69,7 @@ def _print_result(result: KnownResult) -> None:
         pairs.append(("refused", visible(refusal.said(result.table))))
     print_pairs(pairs)
     of_them = f"{result.counted} in them"
-    in_each = "rows in them" if result.counted == "rows" else "records in them"  # a person in each of their classes
+    in_each = "rows in them" if result.counted == "rows" else "records in them"  # one for each class of a person
     print_table(
         ["columns known", "subsets", "smallest class", f"with classes of {fewer}", of_them],
         [
@@ -90,7 +90,7 @@ def _print_result(result: KnownResult) -> None:
 
 
 def _columns(result: KnownResult) -> str:
-    """Return which columns are known: the subsets of most columns decide, and those of fewer follow."""
+    """Describe the known columns: the subsets with the most columns decide, and those with fewer follow."""
     width, known = len(result.columns), result.max_columns
     or_fewer = ", or fewer of them" if known > 1 else ""
     if known == width:
@@ -136,7 +136,7 @@ def _verdict(result: KnownResult) -> str:
 
 
 def _worst(result: KnownResult) -> list[KnownSubset]:
-    """Return the worst subsets, as many of each number of columns."""
+    """Return the worst subsets, the same number for each number of columns."""
     each = max(1, _SHOWN // result.max_columns)
     sizes = range(result.max_columns, 0, -1)
     return [one for size in sizes for one in [one for one in result.subsets if len(one.columns) == size][:each]]

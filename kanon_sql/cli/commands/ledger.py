@@ -1,4 +1,4 @@
-"""``kanon ledger``: which releases a database remembers, and letting go of one."""
+"""``kanon ledger``: lists the releases that a database records, and removes one."""
 
 from __future__ import annotations
 

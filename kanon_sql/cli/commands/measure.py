@@ -1,4 +1,4 @@
-"""``kanon measure``: what a published table is worth against its original, and who could be found in both."""
+"""``kanon measure``: the utility of a published table against its original, and the risk of both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.subsets import SubsetRisk
     from kanon_sql.risks.estimators.uniqueness import Uniqueness
 
-_SHOWN = 12  # subsets; as many of each number of columns
+_SHOWN = 12  # subsets for each number of columns
 _MET = {True: "yes", False: "no", None: "not verified"}
 _ESTIMATORS = ("pitman", "zayatz", "snb")
 
@@ -150,7 +150,7 @@ def _print_measured(result: Measured) -> None:
 
 
 def _smallest(result: Measured) -> str:
-    """Return the smallest class in rows, and in people where they are known: they may be different classes."""
+    """Return the smallest class in rows, and in people if they are known: they may be different classes."""
     rows, people = counted(result.smallest_class or 0, "row"), result.people
     if people is None:
         return rows
@@ -163,7 +163,7 @@ def _smallest(result: Measured) -> str:
 
 
 def _uncounted(people: MeasuredPeople) -> str | None:
-    """Return what is not known about people, and what the figures are therefore."""
+    """Describe what is not known about people, and the consequence for the figures."""
     if people.settled:
         return None
     if people.smallest_class is None:
@@ -198,12 +198,12 @@ def _print_risks(risk: Risk, before: Risk | None) -> None:
 
 
 def _figures(risks: Sequence[Risk]) -> Iterator[list[str]]:
-    """Yield a row for each figure of the three suppositions about who is looking, each of a member of the table."""
+    """Yield a row for each figure of the three attacker models, for a member of the table."""
     by_record = " by record" if any(map(_of_records, risks)) else ""
     several = len({risk.counted for risk in risks}) > 1
 
     def part(risk: Risk, members: int, share: float | None) -> str:
-        # Beside people there may be rows of a release without a column of people: then each says what it is.
+        # If people and rows of a release without a column of people appear together, each figure has its unit.
         return _part(members, share, f" {risk.counted}" if several else "")
 
     def attacker(name: str) -> Iterator[list[str]]:
@@ -228,7 +228,7 @@ def _figures(risks: Sequence[Risk]) -> Iterator[list[str]]:
 
 
 def _of_records(risk: Risk) -> bool:
-    """Return True if a person is in several classes, so that members of classes are not people."""
+    """Return True if a person is in several classes, so members of classes are not people."""
     return risk.people is not None and risk.people != risk.members
 
 
@@ -253,7 +253,7 @@ def _print_histogram(risks: Sequence[Risk], names: Sequence[str]) -> None:
 
 
 def _print_subsets(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    """Print the subsets that single out most in the table, as many of each number of columns; then in the original."""
+    """Print the subsets with the most unique rows in the table, for each number of columns; then in the original."""
     subsets = risks[-1].subsets
     if not subsets.found:
         return
@@ -292,7 +292,7 @@ def _having(risks: Sequence[Risk], names: Sequence[str], part: str) -> tuple[lis
 
 
 def _print_suda(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    """Print how high the scores of all rows are, and how much each column adds to them."""
+    """Print the distribution of the scores of all rows, and the contribution of each column."""
     found, names = _having(risks, names, "suda")
     if not found:
         return
@@ -311,7 +311,7 @@ def _print_suda(risks: Sequence[Risk], names: Sequence[str]) -> None:
 
 
 def _print_weighted(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    """Print what is estimated by record weights."""
+    """Print the estimates by record weights."""
     found, names = _having(risks, names, "weighted")
     if not found:
         return
@@ -327,7 +327,7 @@ def _print_weighted(risks: Sequence[Risk], names: Sequence[str]) -> None:
 
 
 def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    """Print the estimates of how many are unique in the population, and why one is missing."""
+    """Print the estimates of how many are unique in the population, or the reason why one is missing."""
     found, names = _having(risks, names, "uniqueness")
     if not found:
         return
@@ -345,7 +345,7 @@ def _print_uniqueness(risks: Sequence[Risk], names: Sequence[str]) -> None:
 
 
 def _reasons(found: Sequence[Uniqueness], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return why there is no estimate: which, of which table, and why; once, where that is the same for all."""
+    """Return why there is no estimate: which, of which table, and why; once, if it is the same for all."""
     lines = []
     for label, uniqueness in zip(names, found, strict=True):
         of = f", {label}" if len(names) > 1 else ""
@@ -367,7 +367,7 @@ def _part(members: int, share: float | None, unit: str = "") -> str:
 
 
 def _right(rows: list[list[str]]) -> list[list[str]]:
-    """Return rows whose cells, but for the first, end below each other."""
+    """Return rows with all cells but the first right-aligned."""
     if not rows:
         return rows
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]

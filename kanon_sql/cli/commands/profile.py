@@ -1,4 +1,4 @@
-"""``kanon profile`` and ``kanon init``: what the columns of a table are, and a policy file that begins with it."""
+"""``kanon profile`` and ``kanon init``: a profile of a table, and a policy file based on it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.tables import TableProposal, TablesProposal
     from kanon_sql.risks.estimators.subsets import SubsetRisk
 
-_SHOWN = 3  # subsets of each number of columns
+_SHOWN = 3  # subsets for each number of columns
 
 _OPTIONS: dict[str, Any] = {
     "quasi_identifiers": Annotated[
@@ -82,12 +82,12 @@ _OPTIONS: dict[str, Any] = {
 
 
 def _with_columns(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes what is known of columns, as ``columns``."""
+    """Add the options for known facts about columns to a command, as ``columns``."""
     return with_options(command, _OPTIONS, lambda added, given: command(**given, columns=added), ("columns",))
 
 
 def _roles(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the command line says of columns, as ``profile_of`` takes it."""
+    """Return the column options of the command line as arguments of ``profile_of``."""
     lists = {name: split_names(columns[name] or []) for name in ("quasi_identifiers", "sensitive")}
     return {**lists, "entity": columns["entity"], "sample": columns["sample"]}
 
@@ -217,7 +217,7 @@ def init_command(
 
 
 def _as_said(columns: Mapping[str, Any]) -> list[str]:
-    """Return the options about columns that were given, for the next command."""
+    """Return the column options that were given, for the next command."""
     options = {"quasi_identifiers": "--qi"}
     listed = [(name, values if isinstance(values, list | tuple) else [values]) for name, values in columns.items()]
     given = [(name, value) for name, values in listed for value in values if value is not None]
@@ -295,7 +295,7 @@ def _print_tables(found: DatabaseProfile, source: str) -> None:
 
 
 def _print_proposed(found: TablesProposal, source: str | None, out: Path) -> None:
-    """Print a policy of several tables; ``source`` is None where the file names the database."""
+    """Print a policy of several tables; ``source`` is None if the file names the database."""
     print_table(
         ["table", "rows are", "a row reaches its person by", "quasi-identifiers"],
         [(one.table.name, one.rows, _way(one), _names(one.quasi_identifiers)) for one in found.tables],
@@ -354,9 +354,9 @@ def _typed(name: str, named: list[str], *options: str) -> str:
 def _print_what_is_next(
     found: Profile, source: str, opened: Source, out: Path, origin: Origin | None, said: list[str]
 ) -> None:
-    """Print what to do with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier.
+    """Print the next steps with a policy file; ``kanon anonymize`` needs rows and a quasi-identifier.
 
-    ``origin`` is how the file names the table; without it, the command has to.
+    ``origin`` is the table as the file names it; without it, the command must name it.
     """
     file = visible(str(out))
     if not found.rows:

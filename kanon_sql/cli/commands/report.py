@@ -1,4 +1,4 @@
-"""``kanon report``: the evidence for a release, as one file for who has to sign."""
+"""``kanon report``: the evidence for a release, as one file for the person who signs."""
 
 from __future__ import annotations
 

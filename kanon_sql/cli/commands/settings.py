@@ -15,7 +15,7 @@ SECTIONS = (
     *("columns", "hierarchies", "prepare", "publish", "levels", "weights", "source", "privacy", "search", "release"),
     "run",
 )
-"""In the order in which they are listed; what is in run belongs to one run, and is not in kanon.toml."""
+"""In listing order; keys in run apply to one run and are not in kanon.toml."""
 
 
 def settings_command(
@@ -49,7 +49,7 @@ def told(one: dict[str, Any]) -> str:
 
 
 def listed_settings() -> list[dict[str, Any]]:
-    """Return each setting with its section, its default, its values and its meaning."""
+    """Return each setting with its section, default, values and meaning."""
     found: dict[str, dict[str, Any]] = {
         f"{one.section}.{one.key}": {
             "default": one.default or None,
@@ -79,7 +79,7 @@ def listed_settings() -> list[dict[str, Any]]:
 
 
 def _other_options() -> dict[str, Any]:
-    """Return options of ``kanon anonymize`` by their keys: those of kanon.toml, and those that its help hides."""
+    """Return options of ``kanon anonymize`` by key: those of kanon.toml, and those that its help hides."""
     from kanon_sql.cli.main import root
 
     options = keys_of(root().get_command(typer.Context(root()), "anonymize"))

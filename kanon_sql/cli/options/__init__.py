@@ -1,1 +1,1 @@
-"""Options that several commands have, and what is made of them."""
+"""Options that several commands share, and the objects made from them."""

@@ -1,4 +1,4 @@
-"""The options of a case, and the runner of its judges: what is named is opened, judged, noted and printed."""
+"""The options of a case, and the runner of judges: it opens the tables, judges them, and prints notes and results."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _CASE: dict[str, Any] = {
 
 
 def with_table(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - what typer reads
-    """Return a decorator that lets a command take a table, its policy, and how results are printed; and ``more``.
+    """Return a decorator that adds options for a table, its policy, the format of results, and ``more`` to a command.
 
-    The command reads the values in ``context.params``. An option that it has itself is not added.
+    The command reads the values in ``context.params``. Options that it already has are not added.
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
@@ -82,9 +82,9 @@ def run_judge(
     script: Callable[[Case], str | None] = lambda _: None,
     **tables: Any,  # noqa: ANN401 - see Tables
 ) -> None:
-    """Judge what the command line names, and print the result; end with exit code 1 if it failed.
+    """Judge the tables of the command line, and print the result. Exits with code 1 if it failed.
 
-    ``script`` returns what --sql prints instead of the statements that were run; ``tables`` are further ones.
+    ``script`` returns the output of --sql if it is not the executed statements; ``tables`` are further ones.
     """
     check_options(context)
     said = context.params
@@ -119,7 +119,7 @@ def run_judge(
 
 
 def end_with(result: Result, show: Callable[[Result], None], output_format: str, *, failed: bool = False) -> None:
-    """Print a result as JSON or by a function of its own, and end with exit code 1 if it failed."""
+    """Print a result as JSON or by its own function. Exits with code 1 if it failed."""
     if output_format == "json":
         print_json(result.summary())
     else:

@@ -1,4 +1,4 @@
-"""Where a release, its policy and its report go: options of ``kanon anonymize``, and what they may not be."""
+"""Options of ``kanon anonymize`` for the places of a release, its policy and its report, and their checks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DryRunOption = Annotated[
 
 
 def with_destination(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the options of a destination, but for --replace; it gets them as ``place``."""
+    """Add the options of a destination, except --replace, to a command; it receives them as ``place``."""
     said = {name: one for name, one in DESTINATION.items() if name != "replace"}
     options = {name: setting_option(one) for name, one in said.items()} | _BESIDE_SETTINGS
     defaults = {name: False for name, one in said.items() if one.takes is bool} | {"no_backup": False}
@@ -80,7 +80,7 @@ def with_destination(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def instead_of_stdout(context: typer.Context, out: Path | None) -> Path | None:
-    """Return where a file is written; for stdout a private one, in which the release is verified first."""
+    """Return the path of an output file; for stdout, a private file in which the release is verified first."""
     if out is None or str(out) != STANDARD:
         return out
     given = given_options(context)
@@ -99,7 +99,7 @@ def _goes_to_stdout(destination: Destination) -> bool:
 
 
 def what_is_there(destination: Destination, published: Published) -> str:
-    """Return what is said where the command is interrupted after a release was published."""
+    """Return the message for an interrupt after a release was published."""
     if destination.dry_run:
         return NOTHING_WRITTEN
     if _goes_to_stdout(destination):
@@ -108,7 +108,7 @@ def what_is_there(destination: Destination, published: Published) -> str:
 
 
 def sent_to_stdout(destination: Destination, published: Published) -> Published:
-    """Write a verified release to stdout if it goes there."""
+    """Write a verified release to stdout if that is its destination."""
     if destination.out is None or not _goes_to_stdout(destination):
         return published
     if not destination.dry_run:
@@ -120,7 +120,7 @@ def sent_to_stdout(destination: Destination, published: Published) -> Published:
 
 @contextmanager
 def figures_apart(destination: Destination, *, quiet: bool) -> Iterator[None]:
-    """Have what is printed go to stderr, or with ``quiet`` nowhere, where the release goes to stdout."""
+    """Redirect output to stderr, or with ``quiet`` discard it, if the release goes to stdout."""
     with ExitStack() as stack:
         if _goes_to_stdout(destination):
             stack.enter_context(redirect_stdout(io.StringIO() if quiet else sys.stderr))
@@ -130,7 +130,7 @@ def figures_apart(destination: Destination, *, quiet: bool) -> Iterator[None]:
 def asked_destination(
     in_file: Destination, place: Mapping[str, Any], *, dry_run: bool, replace_existing: bool, policy_file: Path | None
 ) -> Destination:
-    """Return where the release goes: what the policy file says, and over it what the command line says of a place."""
+    """Return the destination of the release: the policy file, overridden by the command line."""
     said: dict[str, Any] = {}
     if place["into"] is not None:
         said |= {"out": None, "in_place": False, "backup": None}
@@ -144,7 +144,7 @@ def asked_destination(
     said |= {
         name: value for name, value in given.items() if value or (name, value) in {("backup", False), ("into", "")}
     }
-    # What the policy says is about a CSV file, and not about another destination on the command line.
+    # A CSV setting of the policy does not apply to another destination on the command line.
     file = said.get("out", in_file.out)
     if file is None or file.suffix.lower() not in DELIMITER_BY_SUFFIX:
         said = {**{name: DESTINATION[name].default for name in OF_CSV}, **said}
@@ -162,7 +162,7 @@ def asked_destination(
 
 
 def check_policy_file(path: Path, others: list[Path | None], *, replace_existing: bool) -> None:
-    """Refuse a file for the policy before any work is done for it."""
+    """Raise an error for an invalid policy file before any work is done."""
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent}, where --save-policy should write, does not exist.")
     if path.is_dir():
@@ -174,7 +174,7 @@ def check_policy_file(path: Path, others: list[Path | None], *, replace_existing
 
 
 def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None:
-    """Write a policy whole or not at all, once the release is there."""
+    """Write a policy atomically, after the release exists."""
     try:
         write_policy(policy, Destination() if _goes_to_stdout(destination) else destination, path)
     except SourceError as error:
@@ -182,7 +182,7 @@ def save_policy_as(policy: Policy, destination: Destination, path: Path) -> None
 
 
 def check_key_file(policy: Policy, destination: Destination, save_policy: Path | None) -> None:
-    """Refuse what cannot be done with pseudonyms and rules of columns, before any work is done for it."""
+    """Raise an error if pseudonyms or rules of columns cannot be applied, before any work is done."""
     if policy.key_file is not None:
         from kanon_sql.engine.keys import require_apart
 
@@ -206,7 +206,7 @@ AskedByOption = Annotated[
 
 @dataclass(frozen=True)
 class HoldOutRequest:
-    """What the command line says about rows that are held out: which share, and the file that they go to."""
+    """The held-out rows that the command line requests: their share and their file."""
 
     share: float | None
     file: Path | None
@@ -220,7 +220,8 @@ class HoldOutRequest:
             )
 
     def rest_of(self, source: Source, policy: Policy, others: list[Path | None]) -> Source:
-        """Return a table without what is held out; refuse a file that is one of others, or may not be written."""
+        """Return a table without the held-out rows. Their file must be writable and not one of ``others``.
+        """
         if self.share is None or self.file is None:
             return source
         from kanon_sql.release.hold_out import check_control_file, held_out
@@ -231,14 +232,14 @@ class HoldOutRequest:
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What the command line says about a report; without a ``file``, none is written."""
+    """The report that the command line requests; none without a ``file``."""
 
     file: Path | None
     asked_by: str | None
     replace: bool
 
     def check(self, others: list[str | Path | None]) -> None:
-        """Refuse a report before any work is done for it."""
+        """Raise an error for an invalid report before any work is done."""
         if self.file is None:
             if self.asked_by is not None:
                 raise UsageError("--asked-by is printed in a report: give --report FILE too, or leave it out.")
@@ -249,7 +250,7 @@ class ReportRequest:
         check_report(self.file, replace=self.replace)
 
     def before(self, release: Release, destination: Destination, talk: Talk) -> Report | None:
-        """Return what must be measured before a release is published: all, where it takes the place of its table."""
+        """Measure a release before publication as far as needed: completely, if it replaces its table."""
         if self.file is None or not destination.in_place:
             return None
         from kanon_sql.evidence.report.gather import report_of
@@ -265,7 +266,7 @@ class ReportRequest:
         draft: Report | None,
         talk: Talk,
     ) -> None:
-        """Write the report of a release that was published; the error of a report says that the release is there."""
+        """Write the report of a published release; if that fails, the error mentions that the release exists."""
         if self.file is None:
             return
         from kanon_sql.evidence.report.reporter import report_in_place, report_published
@@ -278,7 +279,7 @@ class ReportRequest:
             found.write(self.file, replace=self.replace)
 
     def of_tables(self, release: TablesRelease, published: PublishedTables, talk: Talk) -> None:
-        """Write the report of several tables that were published, as ``after`` does."""
+        """Write the report of several published tables, as ``after`` does."""
         if self.file is None:
             return
         from kanon_sql.evidence.report.tables import report_tables
@@ -290,7 +291,7 @@ class ReportRequest:
 
 @contextmanager
 def _said_to_be_there() -> Iterator[None]:
-    """Say in the error of a report that the release is there."""
+    """Add to the error of a report that the release exists."""
     try:
         yield
     except KanonError as error:
@@ -298,14 +299,14 @@ def _said_to_be_there() -> Iterator[None]:
 
 
 def require_own_file(out: Path, others: list[str | Path | None]) -> None:
-    """Refuse a file for a report that is one of those that it is made from."""
+    """Raise an error if the file for a report is one of its inputs."""
     for other in others:
         if other is not None and Path(other).resolve() == out.resolve():
             raise UsageError(f"{out} cannot be the report too: give it another name.")
 
 
 def is_of_several(context: typer.Context, policy_file: Path | None) -> bool:
-    """Return True if a policy file is of several tables; refuse options that are not for such a policy, or for one."""
+    """Return True if a policy file is for several tables. Raises an error for options that do not suit the policy."""
     several = False
     if policy_file is not None:
         from kanon_sql.policy.tables import has_tables

@@ -1,6 +1,6 @@
-"""``--set KEY=VALUE``: a key for each option of a command, the one of kanon.toml if the option is a setting there.
+"""``--set KEY=VALUE``: a key for each option of a command. If it is a setting of kanon.toml, it has the same key.
 
-The help shows the options that most people need; every other one is recommended by its key.
+The help shows the options that most people need; messages recommend all others by key.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ BY_NAME = {
     "levels": "levels",
     "weights": "weight",
 }
-"""Sections whose keys are names of columns, or of the layout of a file, and the option that takes them."""
+"""Sections whose keys are names of columns or of layout settings, and the option that sets them."""
 _RUN = "run"
-"""Stands for a section in the keys of options that belong to one run."""
+"""The section of keys of options that apply to one run."""
 hidden: ContextVar[Mapping[str, tuple[str, Any]]] = ContextVar("hidden", default={})  # noqa: B039 - never changed
-"""Of the command that runs: the options that its help does not show, each with its key."""
+"""Options that the help of the running command does not show, each with its key."""
 
 
 def key_of(option: str) -> str:
@@ -57,13 +57,13 @@ def key_of(option: str) -> str:
 
 
 def keys_of(command: Any) -> dict[str, Any]:  # noqa: ANN401 - typer's own class of commands
-    """Return the options of a command by their keys."""
+    """Return the options of a command by key."""
     options = (one for one in command.params if one.param_type_name == "option" and one.name != "settings")
     return {key_of(max(one.opts, key=len)): one for one in options}
 
 
 def _take(context: typer.Context, texts: list[str] | None) -> list[str] | None:
-    """Let ``--set`` give the values of other options, as if they were typed."""
+    """Set the values of other options from ``--set``, as if they were typed."""
     if context.resilient_parsing or not texts:
         return texts
     found: dict[str, Any] = {}
@@ -84,7 +84,7 @@ def _take(context: typer.Context, texts: list[str] | None) -> list[str] | None:
 
 
 def _meant(key: str, value: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the option that a key means, and its value."""
+    """Return the option for a key, and its value."""
     section, dot, rest = key.partition(".")
     if dot and section in BY_NAME and section in options and key not in options:
         return options[section], f"{rest}={value}"
@@ -97,7 +97,7 @@ def _meant(key: str, value: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 
     one = ALL_SETTINGS.get(key.rpartition(".")[2])
     if found.hidden and one is not None:
-        one.of_text(value)  # which says better than typer what the value must be
+        one.of_text(value)  # raises a better message than typer
     if found.name == "backup" and value == "false":  # as in kanon.toml: no copy of the raw rows
         if "run.no_backup" not in options:
             raise UsageError("No copy is made without --backup FILE: leave --set backup=false out.")
@@ -118,7 +118,7 @@ SetOption = Annotated[
 
 
 def refuse_twice(context: typer.Context) -> None:
-    """Refuse a setting that is given by its option and by ``--set``."""
+    """Raise an error for a setting that is given by its option and by ``--set``."""
     for name in context.default_map or ():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -126,9 +126,9 @@ def refuse_twice(context: typer.Context) -> None:
 
 
 def note_hidden(command: Any, arguments: list[str]) -> None:  # noqa: ANN401 - typer's own class of commands
-    """Note which options messages recommend by their keys: those that the help of a command hides, and nobody typed.
+    """Find the options that messages recommend by key: those that the help of a command hides and nobody typed.
 
-    The name of a file or of a column that was typed may look like an option, too.
+    A typed name of a file or column may look like an option too.
     """
     typed = "\n".join(arguments)
     found = ((key, one) for key, one in keys_of(command).items() if one.hidden)
@@ -144,9 +144,9 @@ _OPTION = re.compile(
 
 
 def recommended(text: str) -> str:
-    """Return a message in which options that the help does not show are spelled as ``--set KEY=VALUE``.
+    """Replace options that the help does not show by ``--set KEY=VALUE`` in a message.
 
-    Not in quotes: a name of the user's.
+    Names in quotes are the user's and stay unchanged.
     """
     if "--" not in text or not hidden.get():
         return text

@@ -1,4 +1,4 @@
-"""The policy of a command: what the policy file says, and over it what the command line says."""
+"""The policy of a command: the policy file, overridden by the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.tables import TablesPolicy
 
 _ROLES = ("identifying", "quasi_identifiers", "sensitive", "insensitive", "pseudonymize")
-_SETTINGS = tuple(name for name in SETTINGS if name != "time_zone")  # which holds before a table is opened
+_SETTINGS = tuple(name for name in SETTINGS if name != "time_zone")  # it applies before a table is opened
 _OPTIONS: dict[str, Any] = {
     "identifying": shared.IdOption,
     "quasi_identifiers": shared.QiOption,
@@ -59,10 +59,10 @@ _OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class RequestedPolicy:
-    """What the command line says of a policy."""
+    """The policy settings of the command line."""
 
-    said: Mapping[str, Any]  # by parameter, the value of each option; None was not given
-    models: RequestedModels = field(default_factory=dict)  # what is required of classes beyond k
+    said: Mapping[str, Any]  # by parameter, the value of each option; None if it was not given
+    models: RequestedModels = field(default_factory=dict)  # requirements on classes beyond k
     population: str | None = None  # the table or file that some models compare with
 
     @property
@@ -77,16 +77,16 @@ class RequestedPolicy:
         return path
 
     def time_limit(self, policy: Policy) -> float | None:
-        """Return the time limit of the work, which begins before the columns of the table are known."""
+        """Return the time limit of the work, which starts before the columns of the table are known."""
         limit: float | None = self.said["time_limit"]
         return policy.time_limit if limit is None else limit
 
     def read(self) -> tuple[Policy, Destination]:
-        """Return what the policy file says; without one, an empty policy."""
+        """Read the policy file; without one, return an empty policy."""
         return policy_in(self.file)
 
     def of_several(self, said: Mapping[str, Any]) -> TablesPolicy:
-        """Return a policy file of several tables with what the command line says; a place there replaces its place."""
+        """Return a policy file of several tables, overridden by the command line; a place there replaces its place."""
         from kanon_sql.policy.tables import OF_TABLES, read_tables_policy
 
         policy = read_tables_policy(self.said["policy_file"])
@@ -101,16 +101,16 @@ class RequestedPolicy:
         return replace(policy, **{**given, "time_zone": zone_in_force()})
 
     def prepared(self, opened: Source, policy: Policy) -> tuple[Source, Policy]:
-        """Return a table with its columns prepared, and the policy with what the command line says of it."""
+        """Return a table with its columns prepared, and the policy overridden by the command line."""
         policy = self.over(policy)
         return with_dates(with_prepared(opened, policy.prepare), policy)
 
     def over(self, policy: Policy, *, generalizing: bool = False) -> Policy:
-        """Return a policy with what the command line says: roles add to those of the file, all else replaces it.
+        """Return a policy overridden by the command line: roles add to those of the file, all else replaces it.
 
-        A column that the command line gives a role loses the one that the file gives it, and no column loses its role
-        in any other way: one that the file calls identifying is published only if it is named as something else. If it
-        is for ``generalizing`` only, columns without a role do not matter, and none is published by a rule.
+        A column with a role on the command line loses the one in the file. No column loses its role in any other way:
+        one that is identifying in the file is published only if it is given another role by name. If the policy is for
+        ``generalizing`` only, columns without a role do not matter, and no column is published by a rule.
         """
         said: Callable[[str], Any] = self.said.get
         entity: str | None = said("entity")
@@ -126,11 +126,11 @@ class RequestedPolicy:
             "key_file": self.key_file and self.key_file.absolute(),
         }
         given = {name: value for name, value in settings.items() if value is not None}
-        if entity is not None:  # the command line goes before the file, which may count rows
+        if entity is not None:  # the command line overrides a file that counts rows
             given.setdefault("count", "people")
         rules = {} if generalizing else _published_by(policy, named, _by_column(said("publish"), "--publish"))
         keyed = any(rule.partition(":")[0].strip() in KEYED for texts in rules.values() for rule in texts)
-        if not columns.pseudonymize and not keyed:  # the column that the file pseudonymizes was given another role
+        if not columns.pseudonymize and not keyed:  # the column that the file pseudonymizes got another role
             given.setdefault("key_file", None)
         hierarchies = assignments(said("hierarchy"), "--hierarchy")
         hierarchies = {column: rule_from_anywhere(rule) for column, rule in hierarchies.items()}
@@ -139,7 +139,7 @@ class RequestedPolicy:
         return replace(
             policy,
             columns=columns,
-            models=with_required_models(  # each model of the command line instead of one of its kind
+            models=with_required_models(  # each model of the command line replaces one of its kind
                 [_with_requirements(model, said("k"), columns.entity) for model in k_apart(policy.models)],
                 {name: [text] if isinstance(text, str) else text or [] for name, text in self.models.items()},
             ),
@@ -153,7 +153,7 @@ class RequestedPolicy:
 
 
 def with_policy(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes all options of a policy, before its own; it gets them as ``requested``."""
+    """Add all options of a policy to a command, before its own; it receives them as ``requested``."""
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
         requested = RequestedPolicy(added, given.pop("models"), given.pop("population"))
@@ -163,13 +163,13 @@ def with_policy(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def policy_in(policy_file: Path | None) -> tuple[Policy, Destination]:
-    """Return what a policy file says, with the time zone of the command; without one, an empty policy."""
+    """Read a policy file, with the time zone of the command; without a file, return an empty policy."""
     policy, destination = (Policy(), Destination()) if policy_file is None else read_policy(policy_file)
     return replace(policy, time_zone=zone_in_force()), destination
 
 
 def note_unread(source: Source, talk: Talk) -> None:
-    """Say how many values are NULL because they could not be read."""
+    """Print how many values are NULL because they could not be read."""
     if source.preparation is None:
         return
     for name, number in source.preparation.unread.items():
@@ -179,19 +179,19 @@ def note_unread(source: Source, talk: Talk) -> None:
 
 
 def note_findings(findings: Sequence[Finding], talk: Talk) -> None:
-    """Say what the checks found that stops nothing."""
+    """Print the findings that stop nothing."""
     for finding in findings:
         if not finding.refused:
             talk.note(finding.note())
 
 
 def preparing(texts: list[str] | None) -> dict[str, Rules]:
-    """Return the rules that texts of ``--prepare`` give columns, those of one column in their order."""
+    """Return the rules that ``--prepare`` gives to columns, those of one column in order."""
     return rules_of(_by_column(texts, "--prepare"))
 
 
 def _by_column(texts: list[str] | None, option: str) -> dict[str, tuple[str, ...]]:
-    """Return the rules of an option by column, of which one may have several."""
+    """Return the rules of an option by column; a column may have several."""
     found: dict[str, tuple[str, ...]] = {}
     for text in texts or []:
         ((name, rule),) = assignments([text], option).items()
@@ -201,7 +201,7 @@ def _by_column(texts: list[str] | None, option: str) -> dict[str, tuple[str, ...
 
 
 def assignments(texts: list[str] | None, option: str) -> dict[str, str]:
-    """Return ``COLUMN=VALUE`` arguments as a dictionary; a name with ``=`` in it is in double quotes."""
+    """Parse ``COLUMN=VALUE`` arguments; a name that contains ``=`` is in double quotes."""
     found: dict[str, str] = {}
     for text in texts or []:
         column, value = name_and_value(text)
@@ -216,12 +216,12 @@ def assignments(texts: list[str] | None, option: str) -> dict[str, str]:
 
 
 def _with_roles(file: NamedColumns, named: dict[str, tuple[str, ...]], entity: str | None) -> NamedColumns:
-    """Return the roles of a file with those that the command line names; what it names loses its role in the file."""
+    """Return the roles of a file with those of the command line. A column named there loses its role in the file."""
     moved = {folded(name) for names in named.values() for name in names}
     of_file = {role: getattr(file, role) for role in _ROLES}
     if entity is not None:
         moved.add(folded(entity))
-        if file.entity is not None:  # this column may not be published for that
+        if file.entity is not None:  # the column may not be published as a result
             of_file["identifying"] = (*file.identifying, file.entity)
     united: dict[str, Any] = {}
     for role, names in of_file.items():
@@ -229,7 +229,7 @@ def _with_roles(file: NamedColumns, named: dict[str, tuple[str, ...]], entity: s
         gone = moved - own.keys()
         if role == "pseudonymize" and entity is not None:  # people are counted by the values behind pseudonyms
             gone -= {folded(entity)}
-        # In the order of the file, also where the command line names a column of the same role again.
+        # Keep the order of the file, even if the command line names a column of the same role again.
         kept = {folded(name): name for name in names if folded(name) not in gone}
         united[role] = tuple((kept | own).values())
     proposed = tuple(name for name in file.proposed if folded(name) not in moved)
@@ -237,7 +237,7 @@ def _with_roles(file: NamedColumns, named: dict[str, tuple[str, ...]], entity: s
 
 
 def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -> PrivacyModel:
-    """Return a model with the k and the person of the command line, where they were given."""
+    """Return a model with the k and the person column of the command line, if they were given."""
     if k is not None and isinstance(model, KAnonymity):
         model = replace(model, k=k)
     return model if entity is None else model.counting(entity)
@@ -246,7 +246,7 @@ def _with_requirements(model: PrivacyModel, k: int | None, entity: str | None) -
 def _with_rules(
     policy: Policy, said: NamedColumns, of_file: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what a file says of columns with what the command line does, without columns that it gave another role."""
+    """Return the column settings of a file and the command line, except for columns with another role there."""
     generalized = {folded(name) for name in said.quasi_identifiers}
     return with_given(of_file, given, {folded(name) for name in policy.columns.quasi_identifiers} - generalized)
 
@@ -254,6 +254,6 @@ def _with_rules(
 def _published_by(
     policy: Policy, named: Mapping[str, Sequence[str]], publish: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the rules of a file with those of the command line, without those of columns that it gave another role."""
+    """Return the publishing rules of a file and the command line, except for columns with another role there."""
     moved = {folded(name) for role, names in named.items() if role != "insensitive" for name in names}
     return with_given(policy.publish, publish, moved)

@@ -1,4 +1,4 @@
-"""Options that several commands share, how a decorator adds options to a command, and which options contradict."""
+"""Options that several commands share, decorators that add them to a command, and options that exclude each other."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from kanon_sql.engine.base import Engine
     from kanon_sql.policy.settings import Setting
 
-# What a shell offers behind TAB: the tables of a database, the columns of a table. It only ever reads. What cannot be
-# opened offers nothing: a shell has no place for an error, and the command will say it.
+# Shell completion for TAB: the tables of a database, the columns of a table. It only reads. A source that cannot be
+# opened completes nothing: a shell cannot show an error, and the command reports it later.
 
 
 def complete_tables(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the tables of SOURCE that begin like what was typed."""
+    """Return the tables of SOURCE that start with the typed text."""
     from kanon_sql.engine.sources.open_source import is_database, open_database
     from kanon_sql.sql import build as sql
 
@@ -53,7 +53,7 @@ def complete_tables(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
-    """Return lists of columns of the table that begin like what was typed: ``a``, or ``a,b`` after ``a,``."""
+    """Return lists of columns of the table that complete the typed text: ``a``, or ``a,b`` after ``a,``."""
     before, comma, last = incomplete.rpartition(",")
     named = before.split(",")
     return [f"{before}{comma}{name}" for name in _columns(context) if name.startswith(last) and name not in named]
@@ -63,7 +63,7 @@ def _columns(context: typer.Context) -> list[str]:
     from kanon_sql.engine.sources.addresses import is_remote
     from kanon_sql.engine.sources.open_source import open_source
 
-    # Behind an option that waits for its value, what was typed before stays unread: it is in args.
+    # Behind an option that waits for its value, earlier arguments are still unparsed, in args.
     unread = [*context.args, None, None]
     source = context.params.get("source") or unread[0]
     if source is None or is_remote(source):
@@ -94,11 +94,11 @@ _SOURCE = (
     "(postgresql://, spark:, sc://, s3://, https:// ...), or - for CSV or JSON from stdin."
 )
 STANDARD = "-"
-"""Stands for stdin as a source, and for stdout as a file."""
+"""Means stdin as a source, and stdout as a file."""
 
 
 def _from_stdin(context: typer.Context, source: str | None) -> str | None:
-    """Return a source; what comes from stdin is copied to a private file, which is gone after the command."""
+    """Return a source; stdin is copied to a private file, which is deleted after the command."""
     if source != STANDARD or context.resilient_parsing:
         return source
     if sys.stdin is None:
@@ -265,7 +265,7 @@ def setting_option(one: Setting) -> Any:  # noqa: ANN401 - what typer reads
     return Annotated[(Literal[one.takes] if isinstance(one.takes, tuple) else one.takes) | None, of_setting(one)]
 
 
-# Those that commands without a policy of their own take.
+# For commands without a policy of their own.
 CountOption = Annotated[Count | None, of_setting(SETTINGS["count"])]
 MeasureOption = Annotated[Measure | None, of_setting(SETTINGS["measure"])]
 ChoiceOption = Annotated[Choice | None, of_setting(SETTINGS["choice"])]
@@ -275,7 +275,7 @@ LabelsOption = Annotated[Texts | None, of_setting(SETTINGS["labels"])]
 NumbersOption = Annotated[Numbers | None, of_setting(SETTINGS["numbers"])]
 PairsOption = Annotated[int | None, of_setting(SETTINGS["pairs"])]
 
-# Options that a decorator adds to a command, so that they are declared once for all commands that take them.
+# Options that a decorator adds to a command, declared once for all commands that have them.
 
 
 def with_options(
@@ -286,14 +286,14 @@ def with_options(
     after: str | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[..., None]:
-    """Return a command that takes more options.
+    """Return a command with more options.
 
     Args:
         command: the command.
-        options: by parameter, its annotation for typer; each is None if it is not given, or its default.
+        options: annotations for typer, by parameter; each value is None if it is not given, or its default.
         call: called with the values of these options, and with the other parameters of the command.
-        gathered: parameters of the command that ``call`` fills, and that are no options.
-        after: the parameter of the command that they follow in its help; None: the last one.
+        gathered: parameters of the command that ``call`` fills and that are not options.
+        after: the parameter of the command after which they appear in its help; None: the last one.
         defaults: by parameter, its value if it is not given.
     """
 
@@ -343,13 +343,13 @@ _RESOURCES = {
 
 
 def with_set(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes ``--set``, which gives the values of its other options."""
+    """Add ``--set``, which sets the other options, to a command."""
     after = "policy_file" if "policy_file" in inspect.signature(command).parameters else None
     return with_options(command, {"settings": SetOption}, lambda _, given: command(**given), after=after)
 
 
 def with_resources(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the options for resources too; they hold for all that it opens."""
+    """Add the options for resources to a command; they apply to everything that it opens."""
 
     def call(added: dict[str, Any], given: dict[str, Any]) -> None:
         with using(Resources(**added)):
@@ -359,7 +359,7 @@ def with_resources(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_time_zone(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that works in the time zone of the option, or of the policy file, if it takes a policy file."""
+    """Run a command in the time zone of its option, or of the policy file if it reads one."""
     if "policy_file" not in inspect.signature(command, eval_str=True).parameters:
         return command
 
@@ -387,16 +387,16 @@ _LAYOUT = {
 
 
 def _layout(given: Mapping[str, Any]) -> Layout:
-    """Return the layout that options state."""
+    """Return the layout that options give."""
     spelt = Layout(encoding=given.get("read_encoding"), decimal_separator=given.get("read_decimal"))
     return spelt.over(layout_of_texts(given.get("read")))
 
 
 def with_layout(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the options for how files are laid out, where it has a SOURCE which may be one.
+    """Add the options for the layout of files to a command whose SOURCE may be a file.
 
-    They hold for the original where a command names one, else for SOURCE; encoding and decimal sign hold for files
-    beside it too, if they are not UTF-8.
+    They apply to the original if a command names one, otherwise to SOURCE. Encoding and decimal sign apply to files
+    beside it too, if these are not UTF-8.
     """
     source = inspect.signature(command, eval_str=True).parameters.get("source")
     if source is None or source.annotation not in {SourceArgument, NamedSourceArgument}:
@@ -415,7 +415,7 @@ def with_layout(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _may_be(source: str, layout: Layout, key: str) -> bool:
-    """Tell whether a source may be a file that a key is for; of a directory or a pattern, that is not known yet."""
+    """Return True if a key may apply to a source as a file; for a directory or a pattern, that is not known yet."""
     if key == "format":
         return True
     suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() not in PACKED]
@@ -424,13 +424,13 @@ def _may_be(source: str, layout: Layout, key: str) -> bool:
 
 
 RequestedModels = Mapping[str, list[str] | str | None]
-"""What was typed of privacy models beyond k, by the names in ``kanon_sql.models.options``."""
+"""The typed values of privacy models beyond k, by the names in ``kanon_sql.models.options``."""
 
 
 def with_models(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the options for privacy models, made from what each declares in its own file.
+    """Add the options for privacy models, generated from the declaration of each model, to a command.
 
-    The command gets ``models``, which is what was typed, and the ``population`` that some models compare with.
+    The command receives ``models``, the typed values, and the ``population`` that some models compare with.
     """
     options = {}
     for declared in model_options().values():
@@ -452,7 +452,7 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _model_option(name: str, metavar: str, text: str, *, of_columns: bool, is_shown: bool = False) -> Any:  # noqa: ANN401 - what typer reads
-    """Return an option; one that may name a column can be given several times."""
+    """Return an option; one that may name a column can be repeated."""
     option = typer.Option(
         f"--{name.replace('_', '-')}",
         metavar=f"[COLUMN=]{metavar}" if of_columns else metavar,
@@ -462,15 +462,15 @@ def _model_option(name: str, metavar: str, text: str, *, of_columns: bool, is_sh
     return Annotated[list[str] | None, option] if of_columns else Annotated[str | None, option]
 
 
-# Options that would be read and then ignored are refused.
+# Options that would be ignored are refused.
 
 
 def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] | None = None) -> None:
-    """Refuse options of a command that do not go together.
+    """Raise an error for options of a command that exclude each other.
 
     Args:
-        context: of the command, whose parameters are named as everywhere: sql, dialect, output_format, quiet, verbose.
-        apart: further pairs of parameters that do not go together, and why.
+        context: context of the command, with the usual parameter names: sql, dialect, output_format, quiet, verbose.
+        apart: further pairs of parameters that exclude each other, and the reason.
     """
     parameters = context.params
     if parameters["quiet"] and parameters["verbose"]:
@@ -488,12 +488,12 @@ def check_options(context: typer.Context, apart: Mapping[tuple[str, str], str] |
 
 
 def given_options(context: typer.Context) -> dict[str, str]:
-    """Return the parameters that stand on the command line or behind ``--set``, each with its longest option."""
+    """Return the parameters given on the command line or by ``--set``, each with its longest option."""
     return {
         parameter.name: max(parameter.opts, key=len)
         for parameter in context.command.params
         if parameter.name is not None
-        and parameter.name != "settings"  # what --set gives are values of others
+        and parameter.name != "settings"  # --set gives values of other parameters
         and (source := context.get_parameter_source(parameter.name)) is not None
         and source.name in {"COMMANDLINE", "DEFAULT_MAP"}
     }
@@ -517,7 +517,7 @@ OUTPUT_DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Output:
-    """What the command line says of what a command prints."""
+    """The output settings of the command line."""
 
     sql: Any
     dialect: str
@@ -530,14 +530,14 @@ class Output:
         return self.output_format == "json"
 
     def show(self, plain: Any, print_found: Callable[..., None], *found: Any) -> None:  # noqa: ANN401 - plain values
-        """Print a result: as JSON, or by a function for people."""
+        """Print a result: as JSON, or with a function for people."""
         if self.is_json:
             print_json(plain)
         else:
             print_found(*found)
 
     def talk(self, engine: Engine | None = None) -> Talk:
-        """Return what the command says on stderr while an engine works."""
+        """Return the messages of the command on stderr while an engine works."""
         return Talk(engine, quiet=self.quiet, verbose=self.verbose)
 
 
@@ -545,10 +545,10 @@ def with_output(
     apart: Mapping[tuple[str, str], str] | None = None,
     **own: Any,  # noqa: ANN401 - what typer reads
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that lets a command take --sql, --dialect, --format, -q and -v, as ``output``.
+    """Return a decorator that adds --sql, --dialect, --format, -q and -v to a command, as ``output``.
 
-    Options that do not go together are refused; ``apart`` are further ones (see ``check_options``). ``own``
-    are options of the command in the place of these.
+    Options that exclude each other are refused; ``apart`` has further ones (see ``check_options``). ``own`` are options
+    of the command that replace these.
     """
 
     def extended(command: Callable[..., None]) -> Callable[..., None]:

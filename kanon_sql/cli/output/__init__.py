@@ -1,1 +1,1 @@
-"""What is printed: tables, colours, progress, errors."""
+"""Output: tables, colours, progress, errors."""

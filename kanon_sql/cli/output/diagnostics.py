@@ -1,4 +1,4 @@
-"""stderr: errors, notes and the progress of long work."""
+"""stderr: errors, notes and progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kanon_sql.engine.progress import Progress
 
 done: ContextVar[str] = ContextVar("done", default=NOTHING_WRITTEN)
-"""What is there if the work ends now; a signal may come as late as when a database is closed."""
+"""The outcome if the work ends now. A signal may come as late as during the closing of a database."""
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 
 
@@ -36,7 +36,7 @@ def note(text: str) -> None:
 def note_columns_at_root(
     talk: Talk, levels: Mapping[str, int] | None, heights: Mapping[str, int], what_keeps_more: str
 ) -> None:
-    """Warn of columns whose values were all generalized to the root; ``levels`` is None where columns have several."""
+    """Warn about columns whose values were all generalized to the root; ``levels`` is None if columns have several."""
     at_root = [column for column, level in (levels or {}).items() if level == heights[column] > 0]
     if at_root:
         talk.note(
@@ -46,7 +46,7 @@ def note_columns_at_root(
 
 
 def _shown(text: str) -> str:
-    """Return a message in which the names of columns and files cannot move the cursor, nor addresses show passwords."""
+    """Return a message in which column and file names cannot move the cursor, and addresses show no passwords."""
     from kanon_sql.engine.keys import without_address_passwords  # not at the top: it imports hashlib and secrets
 
     typed = re.sub(r"(?m)^  kanon (?=\S)", lambda _: f"  {as_called()} ", without_address_passwords(recommended(text)))
@@ -55,7 +55,7 @@ def _shown(text: str) -> str:
 
 @contextmanager
 def interrupted_after(what_is_there: str) -> Iterator[None]:
-    """Say what is done already when Ctrl-C, or a signal to end, comes in what is left."""
+    """Report what is already done if Ctrl-C or a signal interrupts the rest."""
     done.set(what_is_there)
     try:
         yield
@@ -64,9 +64,9 @@ def interrupted_after(what_is_there: str) -> Iterator[None]:
 
 
 class Talk:
-    """What a command says while it works: nothing with ``-q``, each statement with ``-v``, else a bar if it takes long.
+    """Messages of a command during its work: nothing with ``-q``, each statement with ``-v``, otherwise a progress bar.
 
-    Used as a context: the bar goes when the block ends.
+    As a context manager, it removes the bar when the block ends.
     """
 
     def __init__(self, engine: Engine | None = None, *, quiet: bool, verbose: bool) -> None:
@@ -81,12 +81,12 @@ class Talk:
             self.follow(engine)
 
     def note(self, text: str) -> None:
-        """Say something, unless quiet."""
+        """Print a message, unless quiet."""
         if not self._quiet:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """Say something that must be known, also if quiet."""
+        """Print a message that must be known, even if quiet."""
         with self._lock:
             if self._bar is not None:
                 self._bar.console.print(_shown(text), markup=False, highlight=False, soft_wrap=True)
@@ -94,7 +94,7 @@ class Talk:
                 note(text)
 
     def follow(self, engine: Engine) -> None:
-        """Listen to an engine: show each statement if verbose, else the progress of the one that runs."""
+        """Listen to an engine: show each statement if verbose, otherwise the progress of the running one."""
         self._engine = engine
         engine.listener = self.statement
 
@@ -119,13 +119,13 @@ class Talk:
 
     def end(self) -> None:
         with self._lock:
-            self._ended = True  # the timer may have gone off, and be about to show a bar that would stay
+            self._ended = True  # the timer may have fired and be about to show a bar that would stay
             if self._bar is not None:
                 self._bar.stop()
                 self._bar = None
         if self._timer is not None:
             self._timer.cancel()
-            self._timer.join()  # a thread that Python ends in the middle of an import leaves what it holds behind
+            self._timer.join()  # a thread that Python ends during an import leaves its locks held
 
     def _show(self) -> None:
         from kanon_sql.cli.output.progress_bar import ProgressBar
@@ -136,5 +136,5 @@ class Talk:
                 self._bar.start()
 
     def _share_done(self) -> float | None:
-        """Return how much of the running statement is done; None where that is not known."""
+        """Return the finished share of the running statement; None if it is not known."""
         return None if self._engine is None else self._engine.share_done()

@@ -1,6 +1,6 @@
 """stdout: results, as a table for people or as JSON for programs.
 
-Where a person looks at a terminal, verdicts are green or red and headings bold; not in pipes, nor with NO_COLOR.
+On a terminal, verdicts are green or red and headings bold; not in pipes, nor with NO_COLOR.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kanon_sql.engine.sources.open_source import Source
 
-_WIDTH_OF_PROSE = 110  # lines longer than this are hard to read, however wide the window is
+_WIDTH_OF_PROSE = 110  # characters: longer lines are hard to read, however wide the window is
 _NARROWEST = 20
 _NARROWEST_PROSE = 24
 _BAR_WIDTH = 16  # characters of the longest bar in a table
@@ -47,13 +47,13 @@ _VERDICTS = {
 _ANSWERS = {"yes": "green", "no": "yellow"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _ASCII = "#"
-_WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, halves of pairs, line ends
-_TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of what follows
+_WITHOUT_A_PICTURE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories: controls, surrogates, line ends
+_TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # change the direction of the following text
 
 
 @dataclass(frozen=True)
 class Share:
-    """A cell of a table that is drawn as a bar, 0 to 1; a column of them is left out unless stdout is a terminal."""
+    """A cell of a table drawn as a bar, 0 to 1; columns of bars are left out unless stdout is a terminal."""
 
     of_longest: float
 
@@ -65,7 +65,7 @@ def _console(stream: TextIO) -> Console:
 
 
 def write(text: str, stream: TextIO) -> None:
-    """Write a text, line ends and all, with its verdicts in colour on a terminal."""
+    """Write a text including its line ends, with its verdicts in colour on a terminal."""
     if not stream.isatty():
         stream.write(text)
         return
@@ -82,7 +82,7 @@ def _coloured(text: str) -> Text:
 
 
 def drawn_bar(share: float, width: int, encoding: str) -> str:
-    """Return a bar that is as long as a share of a width: in eighths of a character where they can be written.
+    """Return a bar for a share of a width, in eighths of a character if the encoding has them.
 
     A share above 0 is never drawn as nothing.
     """
@@ -96,14 +96,14 @@ def drawn_bar(share: float, width: int, encoding: str) -> str:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any plain value
-    """Print a value as JSON, in ASCII where stdout cannot hold every character."""
+    """Print a value as JSON, in ASCII if stdout cannot encode every character."""
     encoding = (sys.stdout.encoding or "utf-8").lower()
     text = json.dumps(finite(value), indent=2, ensure_ascii=not encoding.startswith("utf"), default=str)
     sys.stdout.write(f"{text}\n")
 
 
 def print_sql(text: str) -> None:
-    """Print SQL to the letter; an encoding that cannot hold it is an error, because the script would be another one."""
+    """Print SQL unchanged. An encoding that lacks a character is an error, because it would change the script."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError as error:
@@ -115,12 +115,12 @@ def print_sql(text: str) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text as it is, its verdicts in colour where a person looks."""
+    """Print a text unchanged, with its verdicts in colour on a terminal."""
     write(text if text.endswith("\n") else f"{text}\n", sys.stdout)
 
 
 def print_prose(text: str) -> None:
-    """Print a text for people: each line of it as a paragraph that is wrapped where the window is narrow."""
+    """Print a text for people: each line is a paragraph, wrapped to the width of the window."""
     width = min(_width() or _WIDTH_OF_PROSE, _WIDTH_OF_PROSE)
     for paragraph in recommended(text).splitlines():
         print_text(_wrapped(visible(paragraph), width))
@@ -129,17 +129,18 @@ def print_prose(text: str) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[object]], *, prose: str | None = None, spare: Sequence[str] = ()
 ) -> None:
-    """Print rows under column names; numbers stand on the right.
+    """Print rows under column names; numbers are right-aligned.
 
-    In a narrow window the column ``prose``, whose cells are sentences, takes several lines; if that is not enough,
-    ``spare`` columns are left out, the first one first; and else each row becomes a list of its cells, of all columns.
+    In a narrow window the sentences of the column ``prose`` take several lines. If that is not enough, ``spare``
+    columns are left out, starting with the first. As a last resort, each row becomes a list of the cells of all
+    columns.
     """
     if not sys.stdout.isatty():
         places = {place for row in rows for place, value in enumerate(row) if isinstance(value, Share)}
         bars = {columns[place] for place in places}
         columns, rows = _without(bars, columns, rows)
     console = _console(sys.stdout)
-    console.size = (_AS_WIDE_AS_IT_IS, 1)  # rich takes a width for a dumb terminal only together with a height
+    console.size = (_AS_WIDE_AS_IT_IS, 1)  # rich accepts a width for a dumb terminal only together with a height
     available = _width()
     for left_out in range(len(spare) + 1):
         kept = _without({*spare[:left_out]}, columns, rows)
@@ -155,7 +156,7 @@ def print_table(
 def _slack(columns: Sequence[str], rows: Sequence[Sequence[object]], prose: str | None) -> int:
     """Return by how much the column of sentences can be narrower than its longest one; other cells are never cut.
 
-    What rich calls the minimum of a table lets it cut every cell of several words.
+    The minimum of a table in rich allows it to cut every cell of several words.
     """
     from rich.cells import cell_len
 
@@ -195,7 +196,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def visible(text: str) -> str:
-    r"""Return a text with characters that would move the cursor or turn the writing spelled out, as in ``\x1b``."""
+    r"""Spell out characters of a text that would move the cursor or change the writing direction, as in ``\x1b``."""
     return "".join(
         character.encode("unicode_escape").decode("ascii")
         if character in _TURNING or unicodedata.category(character) in _WITHOUT_A_PICTURE
@@ -205,7 +206,7 @@ def visible(text: str) -> str:
 
 
 def about(model: str, column: str | None) -> str:
-    """Return the name of a privacy model with the sensitive column that it is about."""
+    """Return the name of a privacy model with its sensitive column."""
     return model if column is None else f"{model} of {visible(column)}"
 
 
@@ -213,21 +214,21 @@ _LARGE = 1000  # figures from here on have one decimal
 
 
 def figure(value: float | None) -> str:
-    """Return what a measure says: a whole number as it is, a share with four decimals, a large number with one."""
+    """Return a measure as text: a whole number unchanged, a share with four decimals, a large number with one."""
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if abs(value) >= _LARGE else f"{value:.4f}"
 
 
 def bound_figure(bound: float, measure: str) -> str:
-    """Return what no release can beat, rounded so that no more is said than was proven."""
+    """Return a proven bound as text, rounded so that it claims no more than was proven."""
     rounded = math.ceil if measure == "precision" else math.floor
     shown = 10 if abs(bound) >= _LARGE else 10_000
     return figure(bound if isinstance(bound, int) else rounded(bound * shown) / shown)
 
 
 def _width() -> int | None:
-    """Return the width of the terminal; None where stdout is a file or a pipe."""
+    """Return the width of the terminal; None if stdout is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -282,14 +283,14 @@ def _cell(value: object) -> str:
             return visible(str(value))
 
 
-# Commands that are printed to be typed next: each on a line of its own, unwrapped, quoted for a shell. What follows
-# a command on its line would be typed too, and a wrapped line would be two commands.
+# Commands to type next: each is on its own line, unwrapped and quoted for a shell. Text after a command would be typed
+# too, and a wrapped line would be two commands.
 
 
 def command(verb: str, source: str | None, opened: Source, *options: str) -> str:
-    """Return a command on an open source, with its table: there may be more than one when the command is typed.
+    """Return a command on an open source with its table: there may be several when the command is typed.
 
-    Without a source, the options name a policy file that does.
+    Without a source, the options name a policy file that names it.
     """
     from kanon_sql.engine.sources.addresses import shown_source
 
@@ -301,7 +302,7 @@ def command(verb: str, source: str | None, opened: Source, *options: str) -> str
 
 
 def as_called() -> str:
-    """Return how this program is called: by its path where a shell would not find it by its name."""
+    """Return the name of this program for a shell: its path if the name alone would not find it."""
     called = sys.argv[0]
     return shlex.quote(called) if Path(called).name == "kanon" and shutil.which("kanon") is None else "kanon"
 
@@ -311,7 +312,7 @@ def print_command(text: str) -> None:
 
 
 def free_name(path: Path) -> Path:
-    """Return the path of a file that a command can write: it, or one with a number where it is taken."""
+    """Return a path that a command can write: ``path``, or one with a number if it exists."""
     number, found = 1, path
     while found.exists():
         number += 1

@@ -1,7 +1,7 @@
-"""The bar on stderr: what is being done, how far it is, and about how long it will still take.
+"""The bar on stderr: the current step, its progress and the estimated remaining time.
 
-A search is as far as its bound has come towards the best that is known; it ends where the two meet, or sooner where
-time is up. Anything else is as far as the database says of the statement that it runs.
+The progress of a search is that of its bound towards the best known result; it ends when both meet, or when time is up.
+Any other progress is that of the running statement, as the database reports it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class ProgressBar(Progress):
-    """A bar that asks for the newest figures each time that it is drawn; its times are those of a step."""
+    """A bar that reads the latest figures each time it is drawn; its times are those of a step."""
 
     def __init__(self, last: Callable[[], progress.Progress | None], share: Callable[[], float | None]) -> None:
-        """Make a bar of the last progress and of the share of the running statement that is done, 0 to 1, if known."""
+        """Make a bar from the last progress and the finished share of the running statement, 0 to 1, if known."""
         text = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[found]}")
         self._last, self._share = last, share
-        self._only: TaskID | None = None  # it is drawn once before there is one
+        self._only: TaskID | None = None  # it is drawn once before a task exists
         super().__init__(
             *text, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
         )

@@ -1,4 +1,4 @@
-"""What came out of ``anonymize``, printed for people."""
+"""Results of ``anonymize``, printed for people."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _findings(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def print_remedies(summary: dict[str, Any]) -> None:
-    """Print what would lose less; None was not looked for."""
+    """Print settings with less loss; None was not searched."""
     if summary["remedies"]:
         print_prose("\nWhat would lose less, each tried on this table:")
         rows = [
@@ -166,7 +166,7 @@ def print_remedies(summary: dict[str, Any]) -> None:
 
 
 def print_in_place(outcome: dict[str, Any]) -> None:
-    """Print what became of a file, and of the tables whose place a release took in it."""
+    """Print the outcome for a file, and for the tables that a release replaced in it."""
     sizes = f"{outcome['bytes_before'] / 1e6:,.1f} MB -> {outcome['bytes_after'] / 1e6:,.1f} MB"
     pairs = [("file", f"{outcome['file']}: {'rewritten' if outcome['done'] else 'would be rewritten'}, {sizes}")]
     if outcome["backup"] is not None:
@@ -223,7 +223,7 @@ def _proof(summary: dict[str, Any]) -> str:
 
 
 def _members(model: dict[str, Any], summary: dict[str, Any]) -> str:
-    """Return the size of the smallest class in what the model counts; where that is people, in rows too."""
+    """Return the size of the smallest class in the unit of the model; for people, in rows too."""
     if model["entity"] is None:
         return counted(model["measured"], "row")
     people = f"{counted(model['measured'], 'person', 'people')} ({visible(model['entity'])})"
@@ -249,7 +249,7 @@ def _pseudonyms(found: dict[str, Any]) -> str:
 
 
 def say_of_tables(release: TablesRelease, talk: Talk) -> None:
-    """Say what tables lost, and what was chosen for them."""
+    """Print the loss of the tables and their chosen settings."""
     heights = heights_by_table(release)
     for one in release.counts:
         empty = [

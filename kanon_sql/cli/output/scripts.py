@@ -1,4 +1,4 @@
-"""stderr: how large a script is, and what of the tables can be read in it."""
+"""stderr: the size of a script, and the values of the tables that it contains."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def say_of_script(
     population: bool = False,
     advice: str = "",
 ) -> None:
-    """Say what of the tables can be read in a script, also if quiet; and how large it is.
+    """Print which values of the tables a script contains, even if quiet, and its size.
 
     Args:
         script: what is printed.
-        which: ``all`` if the statements that were run before it are printed too.
-        talk: what the command says.
-        whole: columns of which it has all values of the hierarchy.
-        population: whether values of a population are among the others.
-        advice: how to have no values in it.
+        which: ``all`` if it includes the statements that were executed before.
+        talk: messages of the command.
+        whole: columns whose hierarchy values it contains completely.
+        population: True if values of a population are among the others.
+        advice: how to avoid values in the script.
     """
     size = f"The script has {len(script.text.encode()):,} bytes"
     if script.held:

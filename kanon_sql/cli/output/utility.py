@@ -41,7 +41,7 @@ def print_utility(utility: Utility) -> None:
 
 
 def utility_cells(utility: Utility) -> dict[str, str]:
-    """Return the figures by which releases are compared, in the order of columns; those that there are not, are empty.
+    """Return the figures that compare releases, in column order; missing figures are empty.
 
     Releases of one table have the same columns.
     """
@@ -55,7 +55,7 @@ def utility_cells(utility: Utility) -> dict[str, str]:
 
 
 def about_cells(utility: Utility) -> str:
-    """Return what the figures of ``utility_cells`` are, in sentences."""
+    """Describe the figures of ``utility_cells`` in sentences."""
     spread = f"Rows of a label are spread {_SPREAD[utility.spread]}."
     said = [f"3-marginals: 1000 is the original. Query error: the median. {spread}"]
     if utility.propensity_score is not None:
