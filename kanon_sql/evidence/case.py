@@ -130,7 +130,7 @@ class CaseSettings(TypedDict, total=False):
         time_zone: the time zone of the release, as for ``anonymize``.
         policy: a Policy or the path of a kanon.toml, instead of the columns, hierarchies, models, entity, count and
             time zone.
-        resources: limits of memory and threads; a connection has its own settings.
+        resources: limits of memory and threads; a connection has settings of its own.
     """
 
     original: Any
