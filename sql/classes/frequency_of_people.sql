@@ -1,8 +1,8 @@
-/* The frequency set where members of a class are people.
+/* The frequency set if members of a class are people.
    pairs    rows of each person in each tuple: the one grouping of the source
-   movers   people whose rows have several tuples, numbered: no identifier goes further than this statement
-   Then all others, who are counted in their tuple (a row without a person counts for no one), and the movers with a row
-   for each of their tuples. */
+   movers   people whose rows have several tuples, numbered: no identifier leaves this statement
+   Then all others, counted in their tuple (a row without a person counts for no one), and the movers with a row for
+   each of their tuples. */
 WITH coded AS (
   SELECT
     $coded

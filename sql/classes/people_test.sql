@@ -1,8 +1,8 @@
-/* The test of a node where members of a class are people, and nothing else is required than $k of them. To tell people
-   apart takes long, and few classes need it: the numbers of people who have several tuples are put into 62 bits, of
-   which a class has no more than people.
-   counted  what is known of each class without it: at least so many people (fewest), and at most (most)
-   unclear  classes of which that does not decide: their people are told apart
+/* The test of a node if members of a class are people, and the only requirement is $k of them. Distinguishing
+   people takes long, and few classes need it: the numbers of people who have several tuples are put into 62 bits. A
+   class has at most as many of these bits as people.
+   counted  bounds for each class without distinguishing people: at least (fewest) and at most (most) so many
+   unclear  classes that these bounds do not decide: their people are distinguished
    failing  classes of fewer than $k people */
 WITH counted AS (
   SELECT

@@ -1,4 +1,4 @@
-/* The frequency set with codes in the place of sensitive values: one join for each sensitive column. */
+/* The frequency set with codes instead of sensitive values: one join for each sensitive column. */
 SELECT
   $others,
   $codes

@@ -1,4 +1,4 @@
-/* The different values of a sensitive column: each with its share of the table, and how many there are. */
+/* The distinct values of a sensitive column: each with its share of the table, and their number. */
 SELECT
   $value AS value,
   CAST($rows AS DOUBLE) / SUM($rows) OVER () AS share,

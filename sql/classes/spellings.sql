@@ -1,4 +1,4 @@
-/* How many different values a sensitive column has, and how many there are when spellings of one are counted once. */
+/* The number of distinct values of a sensitive column, and the number if spellings of one value are counted once. */
 SELECT
   COUNT(*) AS "values",
   COUNT(DISTINCT $spelled) + COUNT(*) - COUNT(original) AS spellings

@@ -1,6 +1,6 @@
-/* What the cells of classes cost: a row for each column and level at which labels are looked up.
-   The levels say at which level each column is, and where its code stands in the keys of a class. The classes that are
-   $counted are taken apart into cells. To count those that are alike first takes as long as to look them up. */
+/* The costs of the cells of classes: a row for each column and level at which labels are looked up. The levels
+   hold, for each column, its level and the position of its code in the keys of a class. The $counted classes are
+   split into cells. Counting equal cells first would take as long as looking them up. */
 WITH classes AS (
   SELECT
     key_0,

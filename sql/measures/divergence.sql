@@ -1,6 +1,6 @@
-/* How far the distribution that a reader can rebuild from a release is from that of the table, in bits: the rows of each
-   class are spread evenly over the combinations of values that its labels cover, which are its box. The last statement
-   is for parts. */
+/* The divergence, in bits, of the distribution that a reader can rebuild from a release from that of the table. The
+   rows of each class are spread evenly over its box: the combinations of values that its labels cover. The last
+   statement is for parts. */
 
 /* densities: Rows for each combination of values, box by box. A tuple is in a box if its masked keys are those of the box. */
 SELECT
@@ -13,7 +13,7 @@ GROUP BY
   $keys
 ;
 
-/* patterns: The different masks of boxes, in the same order every time. */
+/* patterns: The distinct masks of boxes, always in the same order. */
 SELECT DISTINCT
   $masks
 FROM densities
@@ -21,8 +21,8 @@ ORDER BY
   $masks
 ;
 
-/* covered: Each tuple with its rows, and with the density of every box over it that has one of these patterns of masks.
-   Materialized: else the planner may join every tuple with every box before it compares keys. */
+/* covered: Each tuple with its rows, and with the density of every box over it that has one of these patterns of
+   masks. Materialized: otherwise the planner may join every tuple with every box before it compares keys. */
 WITH tuples AS (
   SELECT
     $keys,
@@ -63,7 +63,7 @@ FROM (
 ) AS rebuilt
 ;
 
-/* of_parts: The same where each tuple is in the box of its part alone. */
+/* of_parts: The same if each tuple is only in the box of its part. */
 SELECT
   SUM(counted.n * (LN(CAST(counted.n * boxes.volume / boxes.n AS DOUBLE)) / LN(2.0))) / CAST($rows AS DOUBLE)
 FROM (

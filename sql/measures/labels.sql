@@ -1,6 +1,6 @@
-/* What each label of each column stands for: rows, leaves, extremes. The leaves are all values of the hierarchy, and
-   NULL where the table has it. $prefixes are the codes as far as a level leaves them: those of a label have them in
-   common. The first two steps are repeated for each column. */
+/* Facts about each label of each column: rows, leaves, extremes. The leaves are all values of the hierarchy, and
+   NULL if the table has it. $prefixes are the part of the codes that a level keeps: all codes of a label share it.
+   The first two steps are repeated for each column. */
 WITH lookups AS (
   SELECT
     $number AS number,

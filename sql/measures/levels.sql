@@ -1,5 +1,5 @@
-/* What the labels of each level of each column cost by each measure: all of their rows together, and a cell at most; and
-   how many labels have rows. */
+/* The costs of the labels of each level of each column by each measure: the sum over all rows, and the maximum of a
+   cell. Also how many labels have rows. */
 SELECT
   number,
   level,

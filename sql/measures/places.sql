@@ -1,6 +1,6 @@
 /* The values of a hierarchy in their order, each with its place (see measures/labels.py). */
 
-/* made: $under and $above are of columns that are ordered by their tree: which rows and values are under each label. */
+/* made: $under and $above are for columns that are ordered by their tree: the rows and values under each label. */
 WITH leaves AS (
   SELECT
     lookup.value,
@@ -29,8 +29,8 @@ SELECT
 FROM placed
 ;
 
-/* facts: The place of NULL, the different values of the table, the values that are infinite or not a number, and the
-   first and the last place with a number. */
+/* facts: The place of NULL, the number of distinct values in the table, the values that are infinite or not a
+   number, and the first and the last place with a number. */
 SELECT
   $number,
   MAX(place) FILTER(WHERE n > 0 AND value IS NULL),

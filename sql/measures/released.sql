@@ -1,5 +1,5 @@
-/* What the labels of a published table may stand for (see measures/released_labels.py): labels has each label of a column
-   once, with a number and the rows of the release that have it. */
+/* The possible meanings of the labels of a published table (see measures/released_labels.py): labels has each label
+   of a column once, with a number and the rows of the release that have it. */
 
 /* readings: Each level of the hierarchy that has a label, and its code there. Values are also written as the original
    writes them. */
@@ -36,7 +36,7 @@ JOIN written
   ON written.label IS NOT DISTINCT FROM spellings.spelled AND (NOT spellings.as_value OR written.level = 0)
 ;
 
-/* possible: What each label may stand for, and whether the original has enough rows under it. */
+/* possible: The possible meanings of each label, and whether the original has enough rows under it. */
 SELECT
   readings.number,
   readings.released,
@@ -53,7 +53,7 @@ JOIN facts
   ON facts.level = readings.level AND $same_codes
 ;
 
-/* add_sets_and_ranges: The same of labels that were read as sets or as ranges, which have no code. */
+/* add_sets_and_ranges: The same for labels that were read as sets or as ranges, which have no code. */
 SELECT
   unread.number,
   unread.released,
@@ -76,7 +76,7 @@ JOIN unread
   ON unread.number = numbers.number
 ;
 
-/* standing: How many labels there are, and how many can stand for something. */
+/* standing: How many labels there are, and how many have a meaning. */
 SELECT
   (
     SELECT
@@ -109,7 +109,7 @@ ORDER BY
   level
 ;
 
-/* meanings: One meaning for each label: of those on a level, or of all, the one that stands for most leaves. */
+/* meanings: One meaning for each label: of those on a level, or of all, the one with the most leaves. */
 SELECT
   labels.label,
   ranked.level,

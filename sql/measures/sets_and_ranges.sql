@@ -1,6 +1,6 @@
-/* Labels that are made of the values of a part, and how such labels are read again (see measures/sets_and_ranges.py). */
+/* Labels built from the values of a part, and reading such labels back (see measures/sets_and_ranges.py). */
 
-/* spans: The places that each part goes from and to. Those of numbers leave out NULL, which is beside them. */
+/* spans: The first and last place of each part. For numbers these leave out NULL, which is separate. */
 SELECT
   part,
   MIN(place_1) FILTER(WHERE $is_in_span) AS low,
@@ -34,7 +34,8 @@ GROUP BY
 ;
 
 /* means: The mean of each part: rows are counted by value first, and the products added in the order of the values.
-   Sums of DOUBLE depend on their order, and tuples are by sensitive values too: their order would tell who has which. */
+   Sums of DOUBLE depend on their order, and tuples are split by sensitive values too: their order would reveal who
+   has which. */
 SELECT
   part,
   $middle AS middle
@@ -114,7 +115,7 @@ LEFT JOIN places AS ends
   ON $is_end
 ;
 
-/* ranges: The places of labels that are ranges: of the two ends, once for each place where the separator stands, and of
+/* ranges: The places of labels that are ranges: of the two ends, once for each position of the separator, and of
    the NULL beside them. */
 WITH marked AS (
   SELECT
@@ -175,9 +176,9 @@ SELECT
 FROM spans
 ;
 
-/* members: The places of labels that are sets: all members, if each of them is a value. A comma of a member has a
-   backslash before it, so that one without is a separator; joined again, the members are the text, else it was no set.
-   Only the number of a label goes along with its members: its text may be as long as all of them together. */
+/* members: The places of labels that are sets: all members, if each of them is a value. A comma inside a member has
+   a backslash before it, so a comma without one is a separator. The joined members must give the text, else it was
+   not a set. Members carry only the number of their label: its text may be as long as all of them together. */
 WITH sets AS (
   SELECT
     number,

@@ -1,6 +1,6 @@
-/* Delta-disclosure privacy: |ln (p / q)| stays below $delta for every sensitive value of the table, of which p is the
-   share of the class and q of the table (Brickell & Shmatikov 2008). It is infinite where a class lacks a value.
-   $labels are the quasi-identifiers of the release, $class their names in the steps. */
+/* Delta-disclosure privacy: |ln (p / q)| stays below $delta for every sensitive value of the table, with its share
+   p of the class and q of the table (Brickell & Shmatikov 2008). It is infinite if a class lacks a value. $labels
+   are the quasi-identifiers of the release, $class their names in the steps. */
 WITH shares AS (
   SELECT
     $sensitive AS value,

@@ -1,7 +1,7 @@
 /* Delta-presence: the share of every class of the population that is in the release is between $delta_min and
-   $delta_max (Nergiz, Atzori & Clifton 2007). Where delta_min is above 0, classes of the population without a row in
-   the release fail too, and are added. $labels are the quasi-identifiers; everybody is the population, generalized as
-   the release is. */
+   $delta_max (Nergiz, Atzori & Clifton 2007). If delta_min is above 0, classes of the population without a row in
+   the release fail too, and are added. $labels are the quasi-identifiers; everybody is the population, generalized
+   like the release. */
 WITH classes_of_rows AS (
   SELECT
     $labels,

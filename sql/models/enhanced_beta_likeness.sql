@@ -1,6 +1,6 @@
-/* Enhanced beta-likeness: no sensitive value gains more than $beta times its share of the table in a class, nor more
-   than -ln of that share (Cao & Karras 2012). measure is infinite where the second does not hold. $labels are the
-   quasi-identifiers of the release, $class their names in the steps. */
+/* Enhanced beta-likeness: no sensitive value gains more than $beta times its share of the table in a class, nor
+   more than -ln of that share (Cao & Karras 2012). measure is infinite if the second condition fails. $labels are
+   the quasi-identifiers of the release, $class their names in the steps. */
 WITH shares AS (
   SELECT
     $sensitive AS value,

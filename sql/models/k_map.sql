@@ -1,5 +1,5 @@
-/* k-map: every class of the release has at least $k rows in the population (Sweeney 2001). $labels are the quasi-
-   identifiers; everybody is the population, generalized as the release is. */
+/* k-map: every class of the release has at least $k rows in the population (Sweeney 2001). $labels are the
+   quasi-identifiers; everybody is the population, generalized like the release. */
 WITH classes_of_rows AS (
   SELECT
     $labels,

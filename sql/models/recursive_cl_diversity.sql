@@ -1,6 +1,6 @@
-/* Recursive (c,l)-diversity: in every class the most frequent value has fewer than $c times the rows of all but the l
-   - 1 most frequent ones (Machanavajjhala et al. 2007). place is 1 for the most frequent value of a class. With l = 1
-   or 2 the same sum is made without places: of all rows, or of all but those of the most frequent value. $labels are
+/* Recursive (c,l)-diversity: in every class the most frequent value has fewer than $c times the rows of all but the
+   l - 1 most frequent ones (Machanavajjhala et al. 2007). place is 1 for the most frequent value of a class. With l
+   = 1 or 2 the sum needs no places: it is over all rows, or all but those of the most frequent value. $labels are
    the quasi-identifiers of the release, $class their names in the steps. */
 WITH counted AS (
   SELECT

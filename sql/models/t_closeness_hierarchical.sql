@@ -1,7 +1,8 @@
-/* t-closeness by the hierarchical distance: values are as far apart as their lowest common label is high (Li, Li &
-   Venkatasubramanian 2007). The features that a class is compared by are the labels below the root, on every $level
-   of the $height levels: labels has the rows of all levels (UNION ALL). share is a feature's share of the table, p of
-   the class. $labels are the quasi-identifiers of the release, $class their names in the steps. */
+/* t-closeness by the hierarchical distance: the distance of two values is the level of their lowest common label,
+   as a share of all levels (Li, Li & Venkatasubramanian 2007). Classes are compared by features: the labels below
+   the root, on every $level of the $height levels. labels has the rows of all levels (UNION ALL). share is a
+   feature's share of the table, p its share of the class. $labels are the quasi-identifiers of the release, $class
+   their names in the steps. */
 WITH shares AS (
   SELECT
     $sensitive AS value,

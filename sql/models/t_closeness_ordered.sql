@@ -1,5 +1,5 @@
-/* t-closeness by the ordered distance: values are as far apart as their ranks (Li, Li & Venkatasubramanian 2007). The
-   features that a class is compared by are the first i values of the table, for every i: a value has those from its
+/* t-closeness by the ordered distance: values are as far apart as their ranks (Li, Li & Venkatasubramanian 2007).
+   Classes are compared by features: the first i values of the table, for every i. A value has the features from its
    own rank on. share is a feature's share of the table, total the sum of all, p its share of the class. $labels are
    the quasi-identifiers of the release, $class their names in the steps. */
 WITH shares AS (

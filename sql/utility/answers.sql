@@ -1,5 +1,5 @@
-/* Counting queries over the cells of a marginal, each a range of bins in every column, and their answers: $counted is
-   the count of rows in a cell, of the original or of the release. */
+/* Counting queries over the cells of a marginal, each a range of bins in every column, and their answers: $counted
+   is the number of rows in a cell, of the original or of the release. */
 SELECT
   queries.query,
   SUM($counted) AS answer

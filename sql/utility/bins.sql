@@ -1,6 +1,6 @@
-/* The bin of each place that has rows: the place itself, or, where there are more than $most of them, a range of places.
-   A value of so many rows that $most like it would be more than all has a bin of its own; the others have up to $most
-   bins together, with about as many rows each. */
+/* The bin of each place that has rows: the place itself or, if there are more than $most of them, a range of
+   places. A value with at least 1/$most of all rows has a bin of its own; the others have up to $most bins
+   together, with about as many rows each. */
 WITH present AS (
   SELECT
     place,

@@ -1,6 +1,6 @@
-/* The cells of a marginal of three columns: how many rows of the original are in each, and how many of the release, if
-   the rows of each label are spread over what it covers. Spread one column after the other, so that no step has more
-   rows than labels and bins of three columns can be combined to. */
+/* The cells of a marginal of three columns: the number of rows of the original in each, and of the release if the
+   rows of each label are spread over the values that it covers. Columns are spread one after the other: no step has
+   more rows than combinations of labels and bins of three columns. */
 WITH by_labels AS (
   SELECT
     $label_1 AS label_1,

@@ -1,4 +1,4 @@
-/* The place of each value that a column of the release has as it was. */
+/* The place of each value in a column that is released unchanged. */
 SELECT
   labels.number AS label,
   places.place

@@ -1,4 +1,4 @@
-/* The places of a column, and the value of each as a number, where it has one. */
+/* The places of a column, and the value of each as a number, if it has one. */
 SELECT
   place,
   number

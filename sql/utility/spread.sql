@@ -1,5 +1,5 @@
-/* How the rows of each label are spread over the values that it covers: the share of each. $weight is 1 for values that
-   are equally likely, and n for values as frequent as in the original. */
+/* The spread of the rows of each label over the values that it covers: the share of each. $weight is 1 for values
+   that are equally likely, and n for values as frequent as in the original. */
 SELECT
   covers.label,
   covers.place,

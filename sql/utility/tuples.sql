@@ -1,4 +1,4 @@
-/* Tuples and how many rows each has; a random choice of $most, where there are more. */
+/* Tuples and the number of rows of each; a random sample of $most tuples, if there are more. */
 SELECT
   $columns,
   n

@@ -1,5 +1,5 @@
-/* The values of a column in their order, as the places of a quasi-identifier are: how many rows have each, and how many
-   have those up to it. $number orders values that have a distance; it is NULL for others. */
+/* The values of a column in their order, like the places of a quasi-identifier: the rows with each, and the rows up
+   to each. $number orders values that have a distance; it is NULL for others. */
 WITH counted AS (
   SELECT
     $value AS value,
