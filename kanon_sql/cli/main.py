@@ -62,7 +62,7 @@ class _Readable:
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - of typer's own click
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of typer's classes
         for parameter in parameters:
-            parameter._runtime_param = _PlainValues()  # noqa: SLF001 - where typer keeps what reads a value
+            parameter._runtime_param = _PlainValues()  # noqa: SLF001 - the parser of values of typer
         return parameters
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as above

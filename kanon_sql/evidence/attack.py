@@ -113,7 +113,7 @@ class Attacked(Verdicts, Judged):
 
 
 @takes_case("identifying")
-def attack(  # noqa: PLR0913 - the public call: every setting has a name of its own
+def attack(  # noqa: PLR0913 - the public call: every setting has its own name
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,

@@ -96,7 +96,7 @@ class Measured(Judged):
 
 
 @takes_case("identifying", "sensitive")
-def measure(  # noqa: PLR0913 - the public call: every setting has a name of its own
+def measure(  # noqa: PLR0913 - the public call: every setting has its own name
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,

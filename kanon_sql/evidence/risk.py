@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @takes_case("original", "original_table", "identifying", "sensitive", "hierarchies", "prepare", "k", "models")
-def risk(  # noqa: PLR0913 - the public call: every setting has a name of its own
+def risk(  # noqa: PLR0913 - the public call: every setting has its own name
     source: Any,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,

@@ -596,7 +596,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _html(template: str, code: int = 200, headers: dict[str, str] | None = None, **context: Any) -> Response:  # noqa: ANN401 - what templates take
+def _html(template: str, code: int = 200, headers: dict[str, str] | None = None, **context: Any) -> Response:  # noqa: ANN401 - any argument of a template
     return HTMLResponse(_environment().get_template(template).render(**context), code, headers)
 
 

@@ -93,7 +93,7 @@ def _place(source: str) -> str:
     return source if path is None else os.path.realpath(path)
 
 
-def _backup(given: Any) -> Any:  # noqa: ANN401 - what a policy file may hold
+def _backup(given: Any) -> Any:  # noqa: ANN401 - any value of a policy file
     if given == "":
         raise ValueError(given)
     return False if given is False else Path(given)
@@ -214,7 +214,7 @@ DESTINATION = settings_of(Destination)
 
 
 def named_table(
-    source: Any,  # noqa: ANN401 - anything that may be pointed at
+    source: Any,  # noqa: ANN401 - any source
     table: str | None,
     origin: Origin | None,
 ) -> tuple[Any, str | None]:
@@ -228,7 +228,7 @@ def named_table(
 
 
 def origin_of(
-    source: Any,  # noqa: ANN401 - what was pointed at
+    source: Any,  # noqa: ANN401 - the source as given
     table: str | None,
     opened: Source,
 ) -> Origin | None:

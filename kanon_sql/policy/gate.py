@@ -209,7 +209,7 @@ def nothing_is_made_of(
 ) -> Iterator[Finding]:
     """Yield kept columns that may be derived from a hidden one, or copy one.
 
-    1. All columns of a view, and generated columns: kanon does not read their expressions.
+    1. All columns of a view, and generated columns: their expressions are not read.
     2. Columns that ``[prepare]`` derives from a hidden column.
     3. Copies in the first rows. Guarded columns are not compared with quasi-identifiers.
     """

@@ -101,7 +101,7 @@ def member_in(columns: Mapping[str, Any], rules: Mapping[str, Any], directory: P
     }
 
 
-def _by_column(section: Any, where: str) -> dict[str, Any]:  # noqa: ANN401 - what a TOML file may hold
+def _by_column(section: Any, where: str) -> dict[str, Any]:  # noqa: ANN401 - any TOML value
     if not isinstance(section, dict):
         raise PolicyError(f"{where} is a table with a value for each column.")
     return section
@@ -128,7 +128,7 @@ def _one_or_several(rules: Sequence[str]) -> str | Sequence[str]:
     return rules[0] if len(rules) == 1 else rules
 
 
-def _publish_rules(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+def _publish_rules(rules: Any, column: str) -> tuple[str, ...]:  # noqa: ANN401 - any TOML value
     """Return the rules that publish a column, from a text or a list of texts."""
     listed = (rules,) if isinstance(rules, str) else rules
     if not isinstance(listed, list | tuple) or not all(isinstance(rule, str) for rule in listed):

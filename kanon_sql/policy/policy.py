@@ -411,7 +411,7 @@ def make_policy(
     hierarchies: Hierarchies | None = None,
     k: int | None = None,
     models: Sequence[PrivacyModel] | None = None,
-    **settings: Any,  # noqa: ANN401 - of a Policy, which refuses what it does not know, and of its columns
+    **settings: Any,  # noqa: ANN401 - settings of a Policy, which checks them, and of its columns
 ) -> Policy:
     """Return the given policy, or read it from a file, or make it from settings."""
     if isinstance(policy, Policy):

@@ -158,7 +158,7 @@ def require_known(document: Mapping[str, Any], sections: Mapping[str, set[str]],
             raise UsageError(f"[{section}] has no setting {', '.join(sorted(unknown))}.")
 
 
-def positive(value: Any) -> Any:  # noqa: ANN401 - what is given
+def positive(value: Any) -> Any:  # noqa: ANN401 - any value
     """Return a value if it is a number above 0, or raise a ValueError."""
     if isinstance(value, bool | str) or not value > 0:
         raise ValueError
@@ -186,7 +186,7 @@ def parsed(path: Path, text: str | None, read: Callable[[dict[str, Any], Path], 
         raise PolicyError(f"{path}: {error}") from None
 
 
-def column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - what a TOML file may hold
+def column_names(value: Any, where: str) -> tuple[str, ...]:  # noqa: ANN401 - any TOML value
     return listed_texts(value, f'{where} is a list of column names, as in ["age", "sex"].')
 
 

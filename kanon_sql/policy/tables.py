@@ -391,7 +391,7 @@ def _table(name: str, settings: dict[str, Any], directory: Path) -> TablePolicy:
     )
 
 
-def _person(value: Any, where: str) -> str | Through | None:  # noqa: ANN401 - what a TOML file may hold
+def _person(value: Any, where: str) -> str | Through | None:  # noqa: ANN401 - any TOML value
     if isinstance(value, dict):
         if set(value) != {"through", "to"} or not all(isinstance(name, str) for name in value.values()):
             raise UsageError(f'{where} is a column, or {{ through = "COLUMN", to = "TABLE" }}.')

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FORM = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|[0-9]{1,9}/[0-9]{1,9}")
 
 
-def weight_of(given: Any, of: str) -> Fraction:  # noqa: ANN401 - what a TOML file or a call may have
+def weight_of(given: Any, of: str) -> Fraction:  # noqa: ANN401 - any value of a TOML file or a call
     """Return the weight of a column or a table, or raise a UsageError that names it."""
     if isinstance(given, int | Fraction) and not isinstance(given, bool) and given >= 0:
         return Fraction(given)

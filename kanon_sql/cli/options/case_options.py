@@ -41,7 +41,7 @@ _CASE: dict[str, Any] = {
 }
 
 
-def with_table(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - what typer reads
+def with_table(**more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401 - a type of typer
     """Return a decorator that adds options for a table, its policy, the format of results, and ``more`` to a command.
 
     The command reads the values in ``context.params``. Options that it already has are not added.

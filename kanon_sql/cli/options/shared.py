@@ -80,7 +80,7 @@ def _columns(context: typer.Context) -> list[str]:
 Context = typer.Context
 
 
-def option(name: str, metavar: str, about: str, **more: Any) -> Any:  # noqa: ANN401 - what typer reads
+def option(name: str, metavar: str, about: str, **more: Any) -> Any:  # noqa: ANN401 - a type of typer
     """Return an option with a value; a shell completes the names of columns."""
     complete = complete_columns if metavar == "COLUMN" else None
     return typer.Option(name, metavar=metavar, help=about, autocompletion=complete, **more)
@@ -253,14 +253,14 @@ EntityOption = Annotated[
 ]
 
 
-def of_setting(one: Setting) -> Any:  # noqa: ANN401 - what typer reads
+def of_setting(one: Setting) -> Any:  # noqa: ANN401 - a type of typer
     """Return the option of a setting."""
     about = one.about if not one.default else f"{one.about.removesuffix('.')} (default: {one.default})."
     option = OF_CSV.get(one.name, one.option)
     return typer.Option(option, metavar=one.metavar, help=about, hidden=not one.is_shown)
 
 
-def setting_option(one: Setting) -> Any:  # noqa: ANN401 - what typer reads
+def setting_option(one: Setting) -> Any:  # noqa: ANN401 - a type of typer
     """Return the annotation of the option of a setting, with its type."""
     return Annotated[(Literal[one.takes] if isinstance(one.takes, tuple) else one.takes) | None, of_setting(one)]
 
@@ -451,7 +451,7 @@ def with_models(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(command, options, call, ("models", "population"), after=after)
 
 
-def _model_option(name: str, metavar: str, text: str, *, of_columns: bool, is_shown: bool = False) -> Any:  # noqa: ANN401 - what typer reads
+def _model_option(name: str, metavar: str, text: str, *, of_columns: bool, is_shown: bool = False) -> Any:  # noqa: ANN401 - a type of typer
     """Return an option; one that may name a column can be repeated."""
     option = typer.Option(
         f"--{name.replace('_', '-')}",
@@ -543,7 +543,7 @@ class Output:
 
 def with_output(
     apart: Mapping[tuple[str, str], str] | None = None,
-    **own: Any,  # noqa: ANN401 - what typer reads
+    **own: Any,  # noqa: ANN401 - a type of typer
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds --sql, --dialect, --format, -q and -v to a command, as ``output``.
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.utility.spread import Spread, UtilitySettings
 
 
-def report(  # noqa: PLR0913 - the public call: every setting has a name of its own
+def report(  # noqa: PLR0913 - the public call: every setting has its own name
     source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
     table: str | None = None,
     *,
@@ -117,7 +117,7 @@ def report(  # noqa: PLR0913 - the public call: every setting has a name of its 
     )[0]
 
 
-def report_on(  # noqa: PLR0913 - what is reported on, and what is wanted of it
+def report_on(  # noqa: PLR0913 - the subject and options of a report
     tables: Tables,
     policy: Policy,
     in_file: Destination,

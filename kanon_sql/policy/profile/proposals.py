@@ -6,7 +6,7 @@ to one row. A column is undecided, never insensitive, if neither name nor values
 
 The first rule that applies decides:
 
-1. values that kanon cannot inspect (nested values, bytes): identifying;
+1. values that cannot be inspected (nested values, bytes): identifying;
 2. one value in all rows: insensitive, unless its kind identifies people;
 3. values with a known pattern (e-mail addresses, dates of birth, diagnosis codes ...): the role of that kind;
 4. the name: the role of its kind, unless type or values contradict;
@@ -133,7 +133,7 @@ def _says_otherwise(named: tuple[str, ...], kind: str) -> bool:
 
 
 def _seen(kind: str, text: str, share: float, named: tuple[str, ...]) -> Proposal:
-    part = "values look" if share > 0.995 else f"{share:.0%} of the values look"  # noqa: PLR2004 - 100 % as it is printed
+    part = "values look" if share > 0.995 else f"{share:.0%} of the values look"  # noqa: PLR2004 - printed as 100 %
     if kind in named[:1]:
         return Proposal(role_of_kind(kind), kind, f"the name says {text_of_kind(kind)}, and {part} like it")
     return Proposal(role_of_kind(kind), kind, f"{part} like {text}")

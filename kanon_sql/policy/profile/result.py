@@ -423,7 +423,7 @@ def _release(into: str | None, out: str | None) -> Iterable[str]:
         yield f"{toml_line('out', out).rstrip()}  # a file beside this one: .csv, .parquet or .json\n"
 
 
-def toml_line(name: str, value: Any) -> str:  # noqa: ANN401 - what a TOML file may hold
+def toml_line(name: str, value: Any) -> str:  # noqa: ANN401 - any TOML value
     return tomli_w.dumps({name: value})
 
 

@@ -338,7 +338,7 @@ def _with_roles(one: TableProposal, source: Source, ways: _Ways, sample: int | N
 def write_tables_proposal(
     found: TablesProposal,
     database: OpenDatabase,
-    source: Any,  # noqa: ANN401 - what was pointed at
+    source: Any,  # noqa: ANN401 - the source as given
     path: Path,
     *,
     k: int,
