@@ -78,7 +78,7 @@ class Marks:
         self._lower = [[0] * (height + 1) for height in lattice.heights]
 
     def add(self, node: Node, suppressed: int) -> None:
-        """Record that a node and all below it suppress at least so many rows."""
+        """Record a lower bound of the rows that a node and all below it suppress."""
         place = bisect_left(self._suppressed, -suppressed)
         self._suppressed.insert(place, -suppressed)
         before = (1 << place) - 1

@@ -59,7 +59,7 @@ class Members:
 
     rows: exp.Select  # the members: a query that selects nothing yet
     classes: tuple[exp.Expr, ...]  # the keys of a class, each with its name in the result
-    n: exp.Expr | None  # the rows that a member stands for; None if a member is a row
+    n: exp.Expr | None  # rows per member; None if a member is a row
     measure: Callable[[RowModel], exp.Expr]  # the measure of a model of rows, over the members
     # the sensitive value of a member, as a model of that column has it
     value: Callable[[SensitiveModel], exp.Expr] = field(default=lambda model: sql.column(model.sensitive or ""))

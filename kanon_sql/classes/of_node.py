@@ -237,7 +237,7 @@ def node_query(
 def people_query(relation: exp.Table, masks: Sequence[int | exp.Expr], k: int, *, probe: bool = False) -> exp.Select:
     """Return the test of a node that requires k people: the counts of ``node_query`` in a part of the time.
 
-    Only few classes are so small, and have so many rows, that their distinct people must be counted. It pays off from
+    Few classes are small enough, with rows enough, that their distinct people must be counted. It pays off from
     some 100,000 tuples on, and if k is at most ``MOST_SKETCHED``.
     """
     masked = _masked_keys(masks)

@@ -103,7 +103,7 @@ class Local(Recoding):
 
 @dataclass(frozen=True)
 class Multidimensional(Recoding):
-    """The table is cut into parts, and all rows of a part are published alike.
+    """The table is cut into parts, and all rows of a part are published with the same labels.
 
     State lives in the database (see ``kanon_sql.search.mondrian.boxes``): the cuts, which lead each row to its box,
     and the published labels of each box.

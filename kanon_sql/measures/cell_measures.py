@@ -1,7 +1,7 @@
 """The measures that are a mean over cells: any of them can be minimized.
 
-Each charges the full cost for a cell at the root or in a suppressed row, and on the way up only more. The proofs of
-``search.optimal`` need no more than that. To add a measure, add a class here and a name to ``CELL_MEASURES``.
+Each charges the full cost for a cell at the root or in a suppressed row, and costs only grow on the way up. The
+proofs of ``search.optimal`` need no more than that. To add a measure, add a class here and a name to ``CELL_MEASURES``.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Original:
     frequency: FrequencySet
     hierarchies: Sequence[Hierarchy]
     labels: Sequence[Labels]
-    costs: Sequence[Costs]  # by each measure of cells, all columns alike
+    costs: Sequence[Costs]  # by each measure of cells, with equal weights
     weights: Sequence[int]  # of the columns
     k: int  # the unit of the average class size
     asks_divergence: bool = True  # whether the KL divergence is measured, which takes as long as the rest

@@ -190,7 +190,7 @@ def meaning_of(
         "measures/released/meanings",
         values={
             "codes": [sql.column(code, "ranked") for code in codes],
-            # Beside sets and ranges, a label that is a value of the original, in enough rows, is that value.
+            # In a column with sets and ranges, a label that is a value in enough rows of the original is that value.
             "is_value": exp.and_(sql.column("enough"), sql.column("level").eq(0)) if has_others else exp.false(),
             "is_on_level": exp.true() if level is None else sql.column("level").eq(level),
         },
@@ -328,7 +328,7 @@ def spans_of(covers: Covers) -> dict[str, exp.Table]:
 
 
 def _require_all(engine: Engine, covers: exp.Table, there: int, name: str) -> None:
-    """Raise if some label covers nothing: an attack that cannot read the release is no evidence about it."""
+    """Raise if some label covers nothing: an attack that cannot read the release proves nothing about it."""
     (read,) = engine.row(
         exp.select(sql.count_distinct(sql.column(LABEL))).from_(covers.copy()), f"labels of {name} that can be read"
     )

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kanon_sql.measures.labels import Places
 
 NULL = r"\N"
-"""NULL beside other values."""
+"""NULL in a set with other values."""
 LOW_VALUE, HIGH_VALUE = "low_value", "high_value"
 _LOW, _HIGH, _NULL = "low_end", "high_end", "null_end"
 _LOWEST, _HIGHEST = "lowest_number", "highest_number"

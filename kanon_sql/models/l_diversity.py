@@ -107,7 +107,7 @@ class EntropyLDiversity(SensitiveModel):
 
 
 def largest_share(l: float, values: int) -> float:  # noqa: E741 - as above
-    """Return the largest share that one of so many values can have if the entropy is at least ``ln l``."""
+    """Return the largest possible share of one of ``values`` values if the entropy is at least ``ln l``."""
     if l <= 1:
         return 1.0
 
@@ -164,7 +164,7 @@ class RecursiveCLDiversity(SensitiveModel):
 
     @property
     def ranks_values(self) -> bool:
-        """True if so many values count that a search ranks them."""
+        """True if l is so large that a search ranks the values."""
         return self.l > _FEW
 
     def _tail(self, weighed: Weighed) -> exp.Expr:

@@ -131,7 +131,7 @@ def as_double(expression: exp.Expr) -> exp.Expr:
 
 
 def total_where(value: exp.Expr, condition: exp.Expr) -> exp.Expr:
-    """Return the sum of a value where a condition holds, 0 if it holds nowhere."""
+    """Return the sum of a value over the rows that satisfy a condition; 0 without such rows."""
     return exp.Coalesce(this=sql.where(exp.Sum(this=value), condition), expressions=[sql.literal(0)])
 
 

@@ -173,7 +173,7 @@ def natural_distance(column: Column) -> Distance:
 
 
 def require_few(values: int, column: str) -> None:
-    """Raise if an ordered distance over so many values would never end."""
+    """Raise if there are too many values for an ordered distance."""
     if values * (values + 1) // 2 > _MOST_FEATURES:
         raise UsageError(
             f"The ordered distance compares the first 1, 2, 3, ... values of column {column!r}, which has {values:,} "

@@ -432,7 +432,7 @@ def _features(
 
 
 def open_population(source: Source, given: str, columns: Sequence[Column], *, as_text: bool = False) -> Source:
-    """Return the population: a table beside the source in its database, or a file.
+    """Return the population: a table in the database of the source, or a file.
 
     It must have the quasi-identifiers of the source, with the same types. ``as_text`` reads the values of a CSV file
     as text, as those of the source were.

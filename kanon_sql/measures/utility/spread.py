@@ -139,7 +139,7 @@ def make_comparable(
     """Return an original and its release in the same values.
 
     Raises:
-        UsageError: a label can stand for no value of the original.
+        UsageError: a label matches no value of the original.
     """
     # 1. Tuples of the release as they are written.
     texts = [

@@ -83,7 +83,7 @@ def utility_of(
     on; ``tell``: called with each step of the work.
 
     Raises:
-        UsageError: a label stands for nothing, or the target cannot be predicted.
+        UsageError: a label matches no value, or the target cannot be predicted.
     """
     number = next((place for place, column in enumerate(columns) if column.name == settings.target), None)
     if number is not None and not can_learn():

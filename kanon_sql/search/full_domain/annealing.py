@@ -56,7 +56,7 @@ class Estimates(Protocol):
 
 def anneal(evidence: Evidence, *, at_best: bool = False) -> Iterator[None]:
     """Search for a cheap node, round by round. ``at_best``: start the first round at the best node, too."""
-    draw = random.Random(0)  # noqa: S311 - the same search takes the same way
+    draw = random.Random(0)  # noqa: S311 - searches are deterministic
     steps, in_vain = 2 * _STEPS if at_best else _STEPS, 0
     # 5. Until several rounds have found nothing better.
     while in_vain < _IN_VAIN:

@@ -617,7 +617,7 @@ class Evidence:
             self.roll_ups.drop(classes)
 
     def _mark(self, node: Node, suppressed: int) -> None:
-        """Record that a node suppresses at least so many rows, if that matters."""
+        """Record a lower bound of the rows that a node suppresses, if that matters."""
         enough = min(suppressed, self._enough())
         if enough > self.suppresses_at_least(node):
             self._marks.add(node, enough)

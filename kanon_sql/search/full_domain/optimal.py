@@ -7,7 +7,7 @@ suppresses at least the rows that ``b`` does, and every remaining row costs at l
     cost(v) >= generalization(a) + sum over the rows that b suppresses of (full - cost of the row at a)
 
 for all v in the interval, from a single test, that of ``b``. The rows' cost at ``a`` is not queried: it is at most
-what the costliest labels of ``a`` charge for so many rows (``Costs.most_hidden``).
+what the costliest labels of ``a`` charge for that many rows (``Costs.most_hidden``).
 
 1. The top was tested: if it suppresses too much, everything does. Start with the interval of the whole lattice.
 2. Take the interval of the smallest bound. If that bound reaches the best node found, the best node is the optimum.
@@ -25,7 +25,7 @@ below it can publish (``kanon_sql.classes.of_node``), which only fall upwards; a
 The lattice is never listed: an interval is two nodes. The first version of this search used the suppression
 cost at ``b`` for the bound and neither tightened nor split by cost; on Adult it needs about twice as many tests.
 
-In a lattice that is too large to list, rounds of annealing alternate with the proof, in the place of 5. A good node is
+In a lattice that is too large to list, rounds of annealing alternate with the proof, instead of 5. A good node is
 worth as much to the proof as a good bound: it closes every interval whose bound reaches it. The columns are also
 grouped into sets whose own lattices can be listed. The searches for the optima of these sets alternate with the search
 over all columns. Let ``w`` have the levels of a node ``v`` in the columns of a set, and be at the top in all others.
@@ -273,7 +273,7 @@ def split(totals: Sequence[Sequence[int]], lower: Node, upper: Node) -> tuple[tu
 
 
 def lower_for_free(evidence: Evidence) -> Node:
-    """Return the best node after going down where that costs nothing. Needless generalization helps nobody."""
+    """Return the best node, lowered where that costs nothing: needless generalization helps nobody."""
     node, suppressed, cost = evidence.the_best()
     totals = evidence.problem.costs.totals
     for column in range(len(node)):

@@ -285,7 +285,7 @@ class TablesSearch:
         return self._costs[node]
 
     def _lower_for_free(self) -> None:
-        """Go down from the best node where that costs nothing. Needless generalization helps nobody."""
+        """Lower the levels of the best node where that costs nothing: needless generalization helps nobody."""
         for place in (place for part in self.parts for place in part.own):
             while self.best is not None and self.best[0][place]:
                 node, cost = self.best

@@ -111,7 +111,7 @@ class KnownRemaining(Remaining):
         return min(super().nodes_at_most, _WORK // max(1, len(self._step) * subsets))
 
     def begin(self, progress: SearchProgress | None) -> list[Other]:
-        """Take the step of ``optimal``, as good as it finds it in part of the time."""
+        """Take the step of ``optimal``: the best node that it finds in part of the time."""
         now, at = time.monotonic(), next_deadline()
         end = None if at is None else now + _OF_OPTIMAL * (at - now)
         if end is None and self.problem.lattice.size > LISTABLE:

@@ -91,7 +91,7 @@ def _better_and_better(
     remaining: Remaining, starts: list[Node], progress: SearchProgress | None, best: list[Node]
 ) -> Iterator[list[Node]]:
     """Yield the best sequence of steps so far, after each try, starting with the given one."""
-    draw = random.Random(0)  # noqa: S311 - the same search takes the same way
+    draw = random.Random(0)  # noqa: S311 - searches are deterministic
     generalization = remaining.problem.costs.generalization
     remaining.go(best)
     least, in_vain = _cost(remaining), 0

@@ -20,12 +20,12 @@ Entries are picked by ``take``, which is several times as fast as an index.
 Greedy cuts separate rows that later turn out to belong together. Each pass over pairs of parts
 
 1. puts the parts in the order of the tree of cuts, and in blocks of neighbours;
-2. finds for every part the few others of its block that it could be merged with at the least cost;
-3. cuts every such pair where it saves most, as a part is cut;
+2. finds for every part the few others of its block that are cheapest to merge with it;
+3. cuts every such pair where that saves most, like a part;
 4. keeps the cuts that reduce the loss and are the best for both of their parts;
 5. makes them. A side with enough rows for two parts is cut further.
 
-Two boxes that are cut alike send their rows into the same two boxes, so a release assigns rows to boxes as before.
+Two boxes with the same cut send their rows into the same two boxes, so a release assigns rows to boxes as before.
 Every pass shifts the blocks by half a block, so no border separates the same two parts for good. Blocks cost little:
 with all pairs of Adult in one block, five passes save 18 % at k = 5 instead of 15 %.
 """

@@ -120,8 +120,8 @@ def _are_disjoint(cutting: Cutting, places: Sequence[Places]) -> bool:
     """Return True if no combination of values is covered by the labels of two parts.
 
     Ranges and sets stay within the sides of strict cuts. At nodes only sets do: the outside of such a cut has a gap.
-    The label of a tree covers more than the part has. Relaxed cuts may separate rows that are alike. Pairs that
-    were cut again are no boxes.
+    The label of a tree covers more than the part has. Relaxed cuts may separate equal rows. Pairs that were
+    cut again are not boxes.
     """
     if cutting.cut == "relaxed" or cutting.pairs:
         return False

@@ -172,7 +172,7 @@ class Parts:
         return [*(column.place for column in self.places), *self._counted]
 
     def others(self) -> list[exp.Expr]:
-        """Return the columns of the tuples but for the part."""
+        """Return the columns of the tuples, except the part."""
         return [self.of_tuple(name) for name in self.tuple_names()]
 
     def place(self, relation: str | None = None) -> exp.Expr:
