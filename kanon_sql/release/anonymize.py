@@ -50,17 +50,17 @@ if TYPE_CHECKING:
     from kanon_sql.release.pseudonyms import Pseudonyms
 
 
-_FINISHING = 1.5  # seconds that measuring, publishing and verifying take, for each second of preparing
-_FINISHING_PARTS = 2.0  # the same of other than full-domain recodings
-_FINISHING_STEPS = 1.5  # further seconds for these, whose statements are long; half of the time at most
-_FINISHING_SUBSET = 0.003  # for each subset of columns whose classes are counted
-_ROW_GROUP = 122_880  # rows that DuckDB gives to one thread at a time
-_FEW_TUPLES = 1 << 15  # of which a test of several nodes at once is soon done
+_FINISHING = 1.5  # seconds for measuring, publishing and verifying, for each second of preparing
+_FINISHING_PARTS = 2.0  # the same for recodings other than full-domain
+_FINISHING_STEPS = 1.5  # extra seconds for these, whose statements are long; at most half of the time
+_FINISHING_SUBSET = 0.003  # seconds for each subset of columns whose classes are counted
+_ROW_GROUP = 122_880  # rows that DuckDB gives one thread at a time
+_FEW_TUPLES = 1 << 15  # testing several nodes at once is fast up to this number of tuples
 
 
 @with_settings
 def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of its own
-    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; see open_source
     table: str | None = None,
     *,
     quasi_identifiers: Sequence[str] = (),
@@ -82,45 +82,45 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     policy: Policy | str | os.PathLike[str] | None = None,
     resources: Resources | None = None,
     progress: Listener | None = None,
-    **settings: Any,  # noqa: ANN401 - each of its own kind, which the policy checks
+    **settings: Any,  # noqa: ANN401 - each has its own type, which the policy checks
 ) -> Release:
-    """Return the release of a table that loses least.
+    """Return the release of a table with the least information loss.
 
     Args:
         source: path of a DuckDB, CSV, Parquet, JSON or Excel file; a DuckDB connection; a pandas, polars or Arrow
-            table. May be left out where the policy names it.
-        table: the table in a database; may be left out where there is one only.
-        quasi_identifiers: columns that together could tell who a row is about; they are generalized.
-        identifying: columns that tell who a row is about by themselves; they are never published.
-        sensitive: columns that must not be learned about a person; published as they are.
-        insensitive: other columns that are published as they are.
+            table. Not needed if the policy names it.
+        table: the table in a database. Not needed if the database has only one.
+        quasi_identifiers: columns that could identify a person in combination; they are generalized.
+        identifying: columns that identify a person directly; they are never published.
+        sensitive: columns that must not be learned about a person; published unchanged.
+        insensitive: other columns that are published unchanged.
         pseudonymize: identifying columns that are published as pseudonyms, one for each value.
-        rest: what happens to columns that were not named: "keep" or "drop"; without it they are an error.
-        k: the smallest class that may be published; 5 if neither this nor ``models`` says so.
-        models: what every published class must satisfy, such as ``[DistinctLDiversity(3)]``, beside ``k``.
-        entity: the column that names the person that a row is about; k counts people by it, and it is never published.
-        population: the table, or the file, that ``KMap`` and ``DeltaPresence`` compare with.
-        hierarchies: for columns, a rule, a file, a mapping from a value to its label or its list of labels, or a data
-            frame with the value first; or a directory with hierarchy files. A column without one gets
-            one that is stored in the database, or the one that ``init_policy`` would write.
-        prepare: by column, a rule or a list of rules that come before all else, such as ``"decimal:,"``; by the name
-            of a new column, an expression over the others (see ``kanon_sql.engine.sources.preparing``).
-        publish: for columns that are kept, the rule by which they are published, such as "round:100"; or several.
+        rest: "keep" or "drop" columns that were not named; without it they are an error.
+        k: the smallest class that may be published. Default: 5, unless ``models`` has a k.
+        models: requirements of every published class besides ``k``, such as ``[DistinctLDiversity(3)]``.
+        entity: the column that names the person of a row. k counts people by it, and it is never published.
+        population: the table or file that ``KMap`` and ``DeltaPresence`` compare with.
+        hierarchies: by column, a rule, a file, a mapping from a value to its label or list of labels, or a data frame
+            with the value first; or a directory of hierarchy files. Default for a column: its hierarchy in the
+            database, or the rule that ``init_policy`` would write.
+        prepare: by column, a rule or a list of rules to apply first, such as ``"decimal:,"``; for a new column, an
+            expression over the others (see ``kanon_sql.engine.sources.preparing``).
+        publish: for kept columns, the rule or rules by which they are published, such as "round:100".
         levels: for quasi-identifiers, the level that full-domain recoding may choose, or a range: 2, "..2", "1..".
-        weights: for quasi-identifiers, how much their loss counts, such as 3, 0.5 or "1/3"; 1 for others, and of 0 any
-            generalization is as good.
-        hold_out: the share of people (of rows, where rows are counted) that are kept apart as a control group for
-            ``attack``; the release is made of the rest, and ``Release.held_out_to_file`` writes them.
+        weights: for quasi-identifiers, the weight of their loss, such as 3, 0.5 or "1/3". Default: 1. With weight 0,
+            any generalization is equally good.
+        hold_out: the share of people (or rows, if rows are counted) to keep apart as a control group for ``attack``.
+            The release is made of the rest; ``Release.held_out_to_file`` writes the control group.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
-        resources: what may be taken of the machine; a connection has settings of its own.
-        progress: called as the work goes on.
-        settings: those of ``kanon settings`` by their names, such as ``algorithm`` and ``time_limit``.
+        resources: resource limits of the run; a connection has its own settings.
+        progress: called with the progress.
+        settings: the settings that ``kanon settings`` lists, such as ``algorithm`` and ``time_limit``.
 
     Raises:
-        UsageError: a setting or a column is wrong; or several rows are of one person, and there is no entity.
+        UsageError: a setting or a column is wrong; or a person has several rows, and there is no entity.
         SourceError: the source or a hierarchy cannot be read.
         NoSolutionError: no release satisfies the models.
-        TimeLimitError: the time limit ended before there was a release.
+        TimeLimitError: the time limit ended before a release was found.
     """
     requested = make_policy(
         policy,
@@ -173,9 +173,9 @@ def make_release(
     begun: float | None = None,
     shared_tests: SharedTests | None = None,
 ) -> Release:
-    """Return the release of an open source, whose time limit began at ``begun``.
+    """Return the release of an open source, whose time limit started at ``begun``.
 
-    ``shared_tests`` keep node tests for further searches with other k.
+    ``shared_tests`` caches node tests for further searches with other k.
     """
     begun = time.monotonic() if begun is None else begun
     with within(policy.time_limit, begun):
@@ -183,7 +183,7 @@ def make_release(
             from kanon_sql.release.published_rules import refuse_in_warehouse
 
             refuse_in_warehouse(source, policy)
-        _key_of(policy, source)  # read again later: the work may be long, and what is wrong with it is said before it
+        _key_of(policy, source)  # it is read again later; errors should come before the work, which may be long
         prepared = prepare_source(source, policy, progress)
         return release_of(replace(prepared, shared_tests=shared_tests), policy, progress, begun)
 
@@ -207,7 +207,7 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
             suppressed, allowed = release.rows_suppressed, policy.rows_allowed(release.rows_in, policy.k)
             release.take(PSEUDONYMS)
             if release.rows_suppressed > allowed and suppressed:
-                # What classes that are too small use up may be what people tied too closely need.
+                # People with rare signatures may need the rows that small classes use up.
                 release.policy = policy.suppressing("0 rows")
                 release.take((*SEARCH, *PSEUDONYMS))
                 release.policy = policy
@@ -218,11 +218,11 @@ def release_of(prepared: Prepared, policy: Policy, progress: Listener, begun: fl
 
 
 def _search(release: Release) -> None:
-    """Search until the time is up that finishing the release leaves.
+    """Search until the remaining time is needed to finish the release.
 
-    Finishing reads the table about as often as preparing did, and builds statements as long. Without a time limit, a
-    search for the optimum in a lattice that cannot be listed ends as well, but in a transaction of the caller, which
-    stopping would undo.
+    Finishing reads the table about as often as preparing, and builds statements that are as long. Without a time limit,
+    a search for the optimum in a lattice that is too large to list is limited too, except in a transaction of the
+    caller, which stopping would undo.
     """
     prepared, policy = release.prepared, release.policy
     engine, problem = prepared.source.engine, problem_of(prepared, policy)
@@ -266,7 +266,7 @@ def _pass_gate(release: Release) -> None:
 
 
 def publication_of(prepared: Prepared, policy: Policy, recoding: Recoding, key: Key) -> Publication:
-    """Return what is published of a prepared table by a recoding, with pseudonyms and rules made with a key."""
+    """Return the publication of a prepared table by a recoding, with pseudonyms and rules made with a key."""
     source, roles = prepared.source, prepared.roles
     rules = None
     if policy.publish:
@@ -295,19 +295,19 @@ def publication_of(prepared: Prepared, policy: Policy, recoding: Recoding, key: 
 def _leave_out_tied(release: Release) -> None:
     """Leave out the people whose combination of classes fewer than k have (see ``verify.pseudonyms``).
 
-    1. Make the release; leave out the pseudonyms that it ties too closely, all rows of each; and so on, until there are
-       none: without these, others may be among too few.
-    2. Count the frequency set of the rows that are left, recode it as before, and measure it against the whole table.
+    1. Make the release; leave out all rows of pseudonyms with a rare signature. Repeat until there are none, because
+       leaving some out may make others rare.
+    2. Count the frequency set of the remaining rows, recode it as before, and measure it against the whole table.
 
-    Nothing is left out of a table in parts, whose boxes would lose rows, nor under models beyond k, which bound nothing
-    that several rows tell together: these releases are verified as they are.
+    No people are left out of a table in parts, whose boxes would lose rows, nor with models beyond k, which do not
+    limit what several rows reveal together. These releases are only verified.
     """
     publication, prepared, engine = release.publication, release.prepared, release.prepared.source.engine
     recoding, models = publication.recoding, publication.models
     beyond_k = any(not isinstance(model, KAnonymity) for model in models)
     if publication.pseudonyms is None or recoding.is_partition or beyond_k:
         return
-    # 1. Leave out, round by round.
+    # 1. Leave out people, round by round.
     looking = replace(publication, pseudonyms=replace(publication.pseudonyms, rounds=1))
     with with_replaced(engine, looking):
         lookups = readable_lookups(publication.hierarchies)
@@ -316,7 +316,7 @@ def _leave_out_tied(release: Release) -> None:
             rounds, people = rounds + 1, people + found
         if not rounds:
             return
-        # 2. Measure what is left.
+        # 2. Measure the remaining rows.
         from kanon_sql.search.local.remaining import Remaining
 
         frequency = build_frequency(engine, publication.source, prepared.hierarchies, prepared.roles.entity)
@@ -339,7 +339,7 @@ def _leave_out_tied(release: Release) -> None:
     without = replace(publication.pseudonyms, rounds=rounds, people_left_out=people, rows_left_out=gone)
     release.publication = replace(publication, pseudonyms=without)
     release.measures, release.counts, release.losses = measures, counts, losses
-    # Nothing is proven of a release without some people: other nodes were not searched for what they tie together.
+    # Nothing is proven about a release without some people: other nodes were not searched for rare signatures.
     release.result = replace(release.result, suppressed=counts.suppressed, cost=None, bound=None, published=published)
 
 
@@ -348,12 +348,12 @@ SEARCH = (
     TimedStep("measure", _measure, "Measuring"),
     TimedStep("gate", _pass_gate),
 )
-"""The steps from a prepared table to a release; those before are in ``kanon_sql.search.prepare``."""
+"""The steps from a prepared table to a release; ``kanon_sql.search.prepare`` has the steps before."""
 PSEUDONYMS = (TimedStep("pseudonyms", _leave_out_tied),)
 
 
 def _too_many_tied(release: Release, pseudonyms: Pseudonyms, allowed: int) -> str:
-    """Return the message: without the people whose classes reveal them, a release suppresses too much."""
+    """Return the error message if leaving out people with rare signatures suppresses too much."""
     rows, suppressed = release.rows_in, release.rows_suppressed
     share = math.ceil(suppressed / rows * 10_000) / 10_000
     more = f"allow more (--max-suppressed {share:g}), " if suppressed < rows and share < 1 else ""
@@ -367,7 +367,7 @@ def _too_many_tied(release: Release, pseudonyms: Pseudonyms, allowed: int) -> st
 
 
 def _key_of(policy: Policy, source: Source) -> Key:
-    """Return the key of pseudonyms: that of the file, or one that is drawn for this release."""
+    """Return the key of pseudonyms: from the key file, or a random one for this release."""
     held = source.address.file if isinstance(source.address, DatabaseAddress) else None
     require_apart(policy.key_file, [source.database, source.file, held], "what is anonymized")
     return key_from(policy.key_file)

@@ -1,14 +1,13 @@
-"""Rows of a table that are kept apart before a release is made of the rest: a control group for ``attack``.
+"""Hold out rows of a table before a release is made of the rest: a control group for ``attack``.
 
-A share of the people is held out, with all their rows; if rows are counted, a share of the rows. They are drawn by MD5
-of the seed and of the column of people; if rows are counted, of all columns but sensitive ones. The same seed holds out
-the same people of a table, in whatever order its rows stand. Of rows that are equal in these columns, each is drawn by
-its place.
+A share of the people is held out with all their rows; if rows are counted, a share of the rows. They are drawn by MD5
+of the seed and of the column of people; if rows are counted, of all columns except sensitive ones. The same seed holds
+out the same people of a table in any order of its rows. Rows that are equal in these columns are drawn by position.
 
-What is released, verified and counted (rows in, suppressed rows) is the rest. What is held out is written as it is: it
-has names and values of people, and is to be kept as the table is.
+The rest is released, verified and counted (rows in, suppressed rows). Held-out rows are written unchanged: they have
+names and values of people, and need the same protection as the table.
 
-The difference of two releases shows the people who were held out of the one and are in the other: the ledger refuses a
+The difference of two releases shows the people who were held out of one and are in the other. So the ledger refuses a
 second release of a table unless both are of the same rows (see ``Ledger._is_of_other_rows``).
 """
 
@@ -45,7 +44,7 @@ _OWN = ("kanon_position", "kanon_key", "kanon_place")
 
 
 def held_out(source: Source, policy: Policy, share: float) -> Source:
-    """Return a table without a share of its people, or rows, drawn by the seed of the policy, or 0."""
+    """Return a table without a share of its people, or rows, drawn by the seed of the policy (default 0)."""
     if isinstance(share, bool) or not 0 < share < 1:
         raise UsageError(f"The share that is held out is above 0 and below 1, not {share!r}.")
     source.require("hold out", "Holding out rows")
@@ -88,7 +87,7 @@ def held_out(source: Source, policy: Policy, share: float) -> Source:
 
 
 def _known(source: Source, policy: Policy) -> list[Column]:
-    """Return the columns that rows are drawn by: if sensitive values decided who is held out, the release told some."""
+    """Return the columns by which rows are drawn, without sensitive ones, which the release would then reveal."""
     sensitive = {folded(name) for name in policy.columns.sensitive}
     return [column for column in source.columns if folded(column.name) not in sensitive]
 
@@ -103,7 +102,7 @@ def _entity(source: Source, policy: Policy) -> Column | None:
 
 
 def _key(columns: list[Column] | tuple[Column, ...]) -> exp.Expr:
-    """Return what tells people apart: of rows, the texts of all values, with NULL unlike any text."""
+    """Return the key that identifies people; for rows, the texts of all values, with NULL unlike any text."""
     if len(columns) == 1:
         return text_of(sql.column(columns[0].name), columns[0])
     parts = [never_null(text_of(sql.column(column.name), column)) for column in columns]
@@ -111,9 +110,9 @@ def _key(columns: list[Column] | tuple[Column, ...]) -> exp.Expr:
 
 
 def check_control_file(source: Source, path: Path, others: list[Path | None], *, replace: bool) -> None:
-    """Refuse a file for rows that are held out before any work is done for it.
+    """Refuse a file for held-out rows before any work is done.
 
-    ``others`` are files that are written, too.
+    ``others`` are other files to be written.
     """
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(f"Rows that are held out are written to a file {' or '.join(_FORMATS)}, not to {path}.")
@@ -127,9 +126,9 @@ def check_control_file(source: Source, path: Path, others: list[Path | None], *,
 
 @contextmanager
 def writing_held_out(source: Source, path: Path | None, *, replace: bool) -> Iterator[None]:
-    """Write the rows that were held out to a CSV or Parquet file, which gets its name once the block has ended.
+    """Write the held-out rows to a CSV or Parquet file, which gets its name at the end of the block.
 
-    So there is no file where the release was not made. Nothing is written where ``path`` is None.
+    So there is no file if the release fails. Nothing is written if ``path`` is None.
     """
     if path is None:
         yield

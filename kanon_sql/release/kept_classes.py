@@ -1,10 +1,10 @@
-"""Which classes a release keeps where k is required of any m columns: found on its labels, and checked on its rows.
+"""The classes that a release keeps if k is required of any m columns: found on its labels, and checked on its rows.
 
-Those of a local recoding are found step by step, of the rows that are left, each with its step.
+The classes of a local recoding are found step by step, from the remaining rows, each with its step.
 
-The search has found them on codes already. Here they are found again, on the labels that are published, by the same
-plan (``kanon_sql.classes.known_classes``); the release must have as many rows as the search counted. What is
-published is then checked by statements that know nothing of either.
+The search already found them on codes. Here they are found again, on the published labels, by the same plan
+(``kanon_sql.classes.known_classes``). The release must have as many rows as the search counted. Then independent
+statements check the published rows.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from kanon_sql.models.known_subsets import KnownSubsets
     from kanon_sql.release.publication import Publication
 
-_IN_A_SCRIPT = 120  # subsets: the classes by all pairs of 16 columns, or all triples of 9
+_IN_A_SCRIPT = 120  # subsets: enough for all pairs of 16 columns, or all triples of 9
 
 
 @dataclass(frozen=True)
 class _Labelled:
-    """What classes are made from, step by step: of a full-domain recoding there is one."""
+    """The input from which classes are made, step by step; a full-domain recoding has one step."""
 
-    given: Mapping[str, sql.Steps]  # the steps of ``release/numbered_classes`` that are replaced
+    given: Mapping[str, sql.Steps]  # the steps of ``release/numbered_classes`` to replace
     names: Sequence[str]  # the labels
-    steps: Sequence[Sequence[str]]  # those of each step
+    steps: Sequence[Sequence[str]]  # the labels of each step
     entity: str  # the person
-    n: str  # how many rows there are
+    n: str  # the number of rows
     step: str | None = None  # the name of the step in the table of classes; None if there is one step
 
 
@@ -66,12 +66,12 @@ def _labelled(publication: Publication) -> _Labelled:
 
 
 def make_kept(engine: Engine, publication: Publication, model: KnownSubsets) -> exp.Table:
-    """Make the temporary table of the classes that stay, by their labels, and return its name."""
+    """Make the temporary table of the kept classes, by their labels, and return its name."""
     import numpy as np
 
     from kanon_sql.classes.known_classes import Classes, shared_members
 
-    # 1. The classes, or what those of all steps are made from, with numbers for their labels.
+    # 1. The classes, or the input of all steps, with numbers for their labels.
     labelled = _labelled(publication)
     names = labelled.names
     grouped = [*names, labelled.entity] if model.entity is not None else [*names]
@@ -88,7 +88,7 @@ def make_kept(engine: Engine, publication: Publication, model: KnownSubsets) -> 
     )
     table = make_table(engine, "kanon_classes", query, "classes of the release, with numbers for labels")
     selected: list[exp.Expr] = [*map(sql.column, [position, *numbers]), sql.column(labelled.n)]
-    if model.entity is not None:  # rows without a person count for none
+    if model.entity is not None:  # rows without a person do not count
         selected.append(sql.column(labelled.entity).is_(exp.null()))
     found = np.array(engine.rows(exp.select(*selected).from_(table.copy()), "classes as arrays"), dtype=np.int64)
     found = found.reshape(-1, len(selected))
@@ -97,7 +97,7 @@ def make_kept(engine: Engine, publication: Publication, model: KnownSubsets) -> 
     if model.entity is not None:
         named = np.flatnonzero(found[:, -1] == 0)
         everything = replace(everything, members=np.zeros_like(rows), movers=(named, found[named, len(numbers)]))
-    # 2. Those that stay, of what is left at each step.
+    # 2. The kept ones, among the remaining rows at each step.
     steps = np.zeros(len(found), dtype=np.int64)
     for number, labels in enumerate(labelled.steps, start=1):
         left = np.flatnonzero(steps == 0)
@@ -146,9 +146,9 @@ def released_people(publication: Publication, lookups: Mapping[str, exp.Table], 
 def known_check_query(
     publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr
 ) -> exp.Select | None:
-    """Return the check of a release that a script has: every class by m columns, in one statement.
+    """Return the check of a release for its script: every class by m columns, in one statement.
 
-    None where k is of all columns, or where there are too many subsets for a statement that is read: ``kanon known``
+    None if k is required of all columns, or if there are too many subsets for a readable statement: ``kanon known``
     counts these.
     """
     model, names = known_subsets_of(publication.models), publication.quasi_identifiers
@@ -163,14 +163,14 @@ def known_check_query(
         for chosen in itertools.combinations(names, min(model.m, len(names)))
     ]
     steps = {"classes": [("classes", sql.union_all(of_each))]}
-    values: dict[str, sql.Given] = {"k": model.required, "labels": []}  # those are in the steps
+    values: dict[str, sql.Given] = {"k": model.required, "labels": []}  # the labels are in the steps
     return sql.select("verify/known", values=values, steps=steps)
 
 
 def measured_in(
     engine: Engine, rows: exp.Query, columns: Sequence[Column], model: KnownSubsets, entity: Column | None
 ) -> ModelResult:
-    """Return what was found of the model in a table: every class by m of its quasi-identifiers is counted."""
+    """Measure the model in a table: count every class by m of its quasi-identifiers."""
     relation = make_table(engine, "kanon_known", rows, "quasi-identifiers of the release")
     tuples = collect(engine, relation, columns, entity)
     coded = code(tuples)

@@ -1,4 +1,4 @@
-"""Microaggregation: groups of at least g rows with values close to each other, of which each gets the mean.
+"""Microaggregation: groups of at least g rows with similar values, each replaced by the group's mean.
 
 **One column, optimal.** Of all partitions of the sorted values into intervals of at least g rows each, the one with the
 least sum of squared errors, as a shortest path (Hansen and Mukherjee, "A polynomial algorithm for optimal univariate
@@ -6,8 +6,8 @@ microaggregation", IEEE TKDE 15(4), 2003): a node before each value, an edge for
 length.
 
 There a group has g to 2g - 1 rows, and rows of equal values may be in two groups. Here they are in one, so that a value
-has one mean whatever order rows have; with many equal values a group may be larger. If all values differ, it is the
-optimum of Hansen and Mukherjee.
+has one mean regardless of the order of rows; with many equal values a group may be larger. If all values differ, it is
+the optimum of Hansen and Mukherjee.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _LARGE = 1e100
 
 
 def group_starts(values: Sequence[tuple[Any, int]], size: int) -> list[int]:
-    """Return the places of the first values of the groups, in their order.
+    """Return the positions of the first values of the groups, in order.
 
-    A group that could be split into two is never the best. So the groups that end at a value begin at the last value
-    from which on there are enough rows, or before it as long as the rows before it are too few: at most 2 * size - 1
-    values are looked at for each.
+    A group that could be split into two is never optimal. So the groups that end at a value start at the last value
+    from which there are enough rows, or earlier as long as the rows before it are too few: at most 2 * size - 1 values
+    are tried for each.
 
     Args:
-        values: numbers in ascending order, each once, with how many rows have it.
-        size: rows of a group at least; there are as many.
+        values: distinct numbers in ascending order, each with its number of rows.
+        size: minimum rows of a group; the table has at least that many.
     """
     numbers = _from_least([value for value, _ in values]).tolist()
     if numbers and numbers[-1] > _LARGE:  # squares would be infinite
         numbers = [number / numbers[-1] for number in numbers]
     weights = [n for _, n in values]
-    best: list[float] = [0.0]  # up to each place, the least error
+    best: list[float] = [0.0]  # the least error up to each position
     first: list[int] = []  # where the last group of it starts
     for end in range(len(values)):
         least, start = float("inf"), -1
-        rows, mean, error, before = 0, 0.0, 0.0, 0  # of the group; rows of it before those that are enough
+        rows, mean, error, before = 0, 0.0, 0.0, 0  # of the group; the rows in it beyond those that are enough
         for place in range(end, -1, -1):
             weight = weights[place]
             if rows >= size:
@@ -79,7 +79,7 @@ def lost_share(values: Sequence[tuple[Any, int]], starts: Sequence[int]) -> floa
 
 
 def _from_least(values: Sequence[Any]) -> NDArray[np.float64]:
-    """Return numbers less the least of them, which is subtracted first: floats would lose digits far from zero."""
+    """Return numbers minus the smallest, which is subtracted first: floats would lose digits far from zero."""
     origin = min(values, default=0)
     numbers: NDArray[np.float64] = np.nan_to_num(np.array([float(value - origin) for value in values]))
     return numbers

@@ -1,4 +1,4 @@
-"""``prepare``: a table encoded once and searched many times; another k, limit or algorithm costs no second scan.
+"""``prepare``: encode a table once and search it many times; another k, limit or algorithm needs no second scan.
 
 ``PreparedTable.compare`` makes and verifies releases by several algorithms, k and limits side by side.
 """
@@ -50,8 +50,8 @@ _OF_THE_TABLE = frozenset(
         *("search_on", "origin", "time_zone"),
     }
 )
-"""Settings that ``prepare`` reads: its checks and counts are those of these."""
-_LEAST_SECONDS = 0.001  # of a release, where those before it took all the time that there was
+"""Settings that ``prepare`` reads: its checks and counts depend on them."""
+_LEAST_SECONDS = 0.001  # of a release, if earlier ones took all the time
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ class SatisfyingNode:
 
     levels: dict[str, int]
     rows_suppressed: int
-    value: float | None  # what the policy's measure says of it; None for an average over no classes
-    minimal: bool  # whether no node below it satisfies the policy
+    value: float | None  # of the policy's measure; None for an average over no classes
+    minimal: bool  # True if no node below it satisfies the policy
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One release of a comparison; what is None has no release.
+    """One release of a comparison; attributes are None if it has no release.
 
     Attributes:
-        value: what the measure that was minimized says of it.
+        value: of the measure that was minimized.
         classes: its equivalence classes, as counted in the output.
         smallest: the measure of its worst class, in the output.
-        bound: what the measure says that no release of its kind can beat, as far as is proven; None if nothing is.
+        bound: the proven limit of the measure that no release of its kind can beat; None if nothing is proven.
         problem: why there is no release.
-        utility: what it is good for, where that was wanted.
+        utility: its utility, if requested.
     """
 
     algorithm: str
@@ -110,17 +110,17 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Releases side by side, those that lose least first."""
+    """Releases side by side, least loss first."""
 
     source: str
     rows: int
-    counted: Literal["people", "rows"]  # what k counts: people or rows
-    measure: str  # what was minimized
+    counted: Literal["people", "rows"]  # what k counts
+    measure: str  # the measure that was minimized
     results: tuple[Compared, ...]
     weights: Mapping[str, int | str] = field(default_factory=dict)  # of columns; 1 for all others
 
     def summary(self) -> dict[str, Any]:
-        """Return the comparison as plain values: what ``--format json`` prints."""
+        """Return the comparison as plain values, as ``--format json`` prints it."""
         plain = {name: value for name, value in vars(self).items() if name != "weights"}
         return plain | {"results": [result.summary() for result in self.results]} | in_json(self.weights)
 
@@ -129,11 +129,11 @@ class Comparison:
 class PreparedTable(Closing):
     """A table whose frequency set is kept until ``close``, or the end of a ``with`` block."""
 
-    prepared: Prepared  # the table as it is searched
-    policy: Policy  # roles and hierarchies; the other settings are the defaults of the methods
+    prepared: Prepared  # the table in the form that is searched
+    policy: Policy  # roles and hierarchies; its other settings are the defaults of the methods
 
     def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
-        """Return the release of the policy, with some of its settings changed; it raises as ``anonymize`` does.
+        """Return the release of the policy, with some settings changed; it raises as ``anonymize`` does.
 
         ``settings`` are those of the search: ``models``, ``max_suppressed``, ``algorithm``, ``measure``, ``weights``,
         ``time_limit`` and ``seed``.
@@ -155,13 +155,13 @@ class PreparedTable(Closing):
         progress: Listener | None = None,
         **settings: Any,  # noqa: ANN401 - as above
     ) -> list[SatisfyingNode]:
-        """Return the nodes that satisfy the policy, found by Incognito, those that lose least first.
+        """Return the nodes that satisfy the policy, found by Incognito, least loss first.
 
-        Under models of sensitive values, the nodes tell more about people than a release does: keep them to yourself.
+        With models of sensitive values, the nodes reveal more about people than a release does: do not share them.
 
         Args:
-            everything: whether to return all of them, or only the minimal ones: those above no other.
-            progress: called as the work goes on.
+            everything: whether to return all of them, or only the minimal ones, which are above no other.
+            progress: called with the progress.
             settings: as for ``anonymize``.
 
         Raises:
@@ -202,23 +202,23 @@ class PreparedTable(Closing):
     ) -> Comparison:
         """Return releases by each algorithm, with each k and each limit of suppression, side by side.
 
-        Every release is made, in a temporary table, and verified there; nothing is published.
+        Every release is made in a temporary table and verified there; nothing is published.
 
         Args:
             algorithms: names of algorithms; by default all that can minimize the measure.
-            k: the smallest classes to compare; other models are those of the policy.
+            k: the values of k to compare; other models are those of the policy.
             max_suppressed: the limits of suppression; by default that of the policy.
-            utility: whether to measure what each release is still good for, as ``measure`` does.
+            utility: whether to measure the utility of each release, as ``measure`` does.
             target: a column that a model is to predict, as for ``measure``.
             spread: as for ``measure``.
-            progress: called as the work goes on.
-            settings: further settings of ``anonymize``: ``measure``, ``time_limit`` (seconds for all releases
-                together: each has an equal share of what is left), and those that only some algorithms have, for these.
-                But ``prove``, which would take a minute for each release, is that of none.
+            progress: called with the progress.
+            settings: further settings of ``anonymize``: ``measure``, ``time_limit`` (seconds for all releases together:
+                each gets an equal share of the remaining time), and settings of single algorithms. ``prove`` is
+                ignored, because it would take a minute for each release.
 
         Raises:
             UsageError: a setting is wrong.
-            VerificationError: an output is not what it should be.
+            VerificationError: an output failed verification.
         """
         tell = progress or silent
         measure = settings.get("measure", self.policy.measure)
@@ -259,12 +259,12 @@ class PreparedTable(Closing):
         return Comparison(self.prepared.source.name, frequency.rows, members, measure, tuple(ordered), weights)
 
     def close(self) -> None:
-        """Let go of the source and drop the temporary tables."""
+        """Close the source and drop the temporary tables."""
         self.prepared.source.engine.close()
 
 
 def _compared(release: Release, k: int, worth: Callable[[Release, exp.Table], Utility] | None) -> Compared:
-    """Return what a release is compared by; its utility is measured on a copy, when its time is over."""
+    """Return the figures of a release for a comparison; utility is measured on a copy, after its time limit."""
     if worth is None:
         verification, utility = release.verify(), None
     else:
@@ -301,7 +301,7 @@ def _utility(release: Release, rows: exp.Table, prepared: Prepared, wanted: Want
 
 
 def prepare(
-    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; open_source says which
+    source: Any = None,  # noqa: ANN401 - a path, a connection or a data frame; see open_source
     table: str | None = None,
     *,
     policy: Policy | str | os.PathLike[str] | None = None,
@@ -309,16 +309,16 @@ def prepare(
     progress: Listener | None = None,
     **settings: Any,  # noqa: ANN401 - those of anonymize
 ) -> PreparedTable:
-    """Return a table ready to be anonymized in many ways: its hierarchies made, its frequency set counted.
+    """Prepare a table to be anonymized in many ways: make its hierarchies and count its frequency set.
 
     Args:
-        source: as for ``anonymize``, and so are all other arguments.
+        source: as for ``anonymize``, like all other arguments.
         table: the table in a database.
         policy: a Policy or the path of a kanon.toml, instead of settings.
-        resources: what may be taken of the machine; a connection has settings of its own.
-        progress: called as the work goes on.
-        settings: keywords of ``anonymize``, but ``hold_out``. The methods take other values of those of the search. The
-            sensitive columns that ``models`` are about are counted too.
+        resources: resource limits of the run; a connection has its own settings.
+        progress: called with the progress.
+        settings: keywords of ``anonymize`` except ``hold_out``. The methods accept other values for settings of the
+            search. The sensitive columns of ``models`` are counted too.
 
     Raises:
         UsageError: a setting or a column is wrong.

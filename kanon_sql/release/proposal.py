@@ -1,7 +1,7 @@
-"""``init_policy``: write a commented kanon.toml from a profile, once its release was tried on a sample of the rows.
+"""``init_policy``: write a commented kanon.toml from a profile, after trying its release on a sample of the rows.
 
-A trial publishes nothing. It says what the release would lose, which algorithm loses less, and what each
-quasi-identifier costs the others, all with the figures of the sample.
+A trial publishes nothing. It reports the loss of the release, which algorithm loses less, and what each
+quasi-identifier costs the others, all with figures of the sample.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MOST_ROWS_TRIED = 20_000
 SECONDS_OF_A_SEARCH = 10.0
 SECONDS_OF_A_TRIAL = 20.0
-"""After so many seconds, no further search of a trial begins."""
+"""No further search of a trial starts after this time."""
 
 
 def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -63,19 +63,19 @@ def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of
         source: as for ``anonymize``.
         table: the table in a database.
         out: the file.
-        replace: whether a file of that name is replaced.
-        k: the smallest class that is written into it; None is 5, or what the standards ask for.
-        standards: names of standards, such as "hipaa-safe-harbor": columns that their rules do not allow are left out,
-            or others are published instead of them.
+        replace: whether to replace an existing file.
+        k: the smallest class to write into the file. Default: 5, or the requirement of the standards.
+        standards: names of standards, such as "hipaa-safe-harbor". Columns that their rules do not allow are left out
+            or replaced.
         quasi_identifiers: as for ``profile``.
-        sensitive: as for ``profile``; those that are not named are written behind ``# decide:``, and not published.
+        sensitive: as for ``profile``; other candidates are written after ``# decide:``, and not published.
         entity: as for ``profile``.
         sample: as for ``profile``.
         prepare: as for ``profile``; all rules are written into the file.
         resources: as for ``profile``.
 
     Raises:
-        UsageError: the file is there already, a standard asks for a larger k, or as for ``profile``.
+        UsageError: the file exists, a standard requires a larger k, or as for ``profile``.
         SourceError: the source cannot be read, or the file cannot be written.
     """
     path = Path(out)
@@ -108,9 +108,9 @@ def with_trial(found: Profile, source: Source, *, k: int) -> Profile:
 
 
 def _trial(source: Source, policy: Policy, *, sampled: bool) -> Trial:
-    """Return the outcome of a policy: its loss by algorithm, and what the others lose with and without each column.
+    """Return the outcome of a policy: its loss by algorithm, and the loss of the other columns with and without each.
 
-    The others of a column that is left out are as those of the best release with its level pinned at its root. The
+    Without a column, the others are as in the best release with the level of that column pinned at its root. The
     frequency set is counted once for all searches.
     """
     begun = time.monotonic()

@@ -1,14 +1,14 @@
 """Pseudonyms of identifying columns: a keyed hash of each value (HMAC-SHA256), computed where the table is.
 
     kanon_pseudonyms       each value once with its pseudonym; the key is bound to the statement, and is not in its text
-    kanon_pseudonymized    the columns of the source that are published, pseudonyms in the place of values
+    kanon_pseudonymized    the published columns of the source, with pseudonyms instead of values
 
-All statements that publish and verify read the second one instead of the source: what is not in it cannot slip through.
-Equal texts have equal pseudonyms under one key, whatever table and column they stand in, so that joins survive.
+All statements that publish and verify read the second one instead of the source, so no other value can slip through.
+Equal texts have equal pseudonyms under one key, in any table and column, so joins still work.
 
-What is hashed is the value as DuckDB casts it to text, as UTF-8. It must not depend on anything but the value: floating
-zeros and NaNs get their one form first, texts are compared by their bytes whatever the collation, and types whose text
-depends on the session, or of which equal values are written in several ways, are refused.
+The hash is of the value as DuckDB casts it to text, in UTF-8. It must depend only on the value: floating zeros and NaNs
+are normalized first, texts are compared by their bytes regardless of the collation, and types are refused if their text
+depends on the session or if equal values have several texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.roles import Roles
 
 DIGITS = 32
-"""Hexadecimal digits of a pseudonym: 128 bits, of which no two values will ever share one by chance."""
+"""Hexadecimal digits of a pseudonym: 128 bits, so that no two values will ever share one by chance."""
 
 PSEUDONYM_TYPE = "VARCHAR"
 INNER, OUTER = "kanon_inner_key", "kanon_outer_key"
@@ -49,15 +49,15 @@ _WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 class Pseudonyms:
     """How identifying columns are published as pseudonyms."""
 
-    columns: tuple[Column, ...]  # those columns, in the order of the source and with the types that they have there
+    columns: tuple[Column, ...]  # in the order of the source, with their types there
     table: exp.Table  # the temporary table of values and their pseudonyms
-    view: exp.Table  # the temporary view of the source with pseudonyms in the place of values
+    view: exp.Table  # the temporary view of the source with pseudonyms instead of values
     origin: exp.Table  # the source itself
     taken: tuple[Column, ...]  # the columns of the source that the view has, in their order
     key: Key
     left_out: exp.Table  # the temporary table of pseudonyms whose rows are suppressed (see ``verify.pseudonyms``)
-    rounds: int = 0  # how often pseudonyms are put there; 0 where none has to be
-    people_left_out: int = 0  # how many pseudonyms that are
+    rounds: int = 0  # how often pseudonyms are added to it; 0 if none need to be
+    people_left_out: int = 0  # the number of pseudonyms in it
     rows_left_out: int = 0  # their rows in the source
 
     @property
@@ -65,7 +65,7 @@ class Pseudonyms:
         return [column.name for column in self.columns]
 
     def make(self, engine: Engine) -> None:
-        """Make pseudonyms, unless profiling is on: the plan in a profile shows the key that is bound."""
+        """Make pseudonyms, unless profiling is on: the plan in a profile shows the bound key."""
         require_unprofiled(engine)
         table, *others = self.statements()
         engine.rows(table, "pseudonyms of each value, by a key that is not shown", secrets_of(self.key))
@@ -73,7 +73,7 @@ class Pseudonyms:
             engine.run(statement, "the source with pseudonyms in the place of values")
 
     def forget(self, engine: Engine) -> None:
-        """Drop pseudonyms, and the values that they stand for."""
+        """Drop pseudonyms, and their original values."""
         engine.run(sql.drop(self.view, "VIEW"), "drop the source with pseudonyms")
         engine.run(sql.drop(self.table), "drop the pseudonyms of each value")
         if self.rounds:
@@ -104,9 +104,9 @@ class Pseudonyms:
 
 
 def pseudonyms_of(source: Source, roles: Roles, key: Key, origin: exp.Table | None = None) -> Pseudonyms | None:
-    """Return how the columns of a source are pseudonymized; None if none is to be.
+    """Return how the columns of a source are pseudonymized; None if none are.
 
-    ``origin`` is the view of the source that is read in its place, where columns are published by rules.
+    If columns are published by rules, ``origin`` is the view that is read instead of the source.
     """
     if not roles.pseudonymized:
         return None
@@ -130,7 +130,7 @@ def columns_read(columns: Sequence[Column], roles: Roles) -> tuple[Column, ...]:
 
 
 def require_canonical(columns: Sequence[Column]) -> None:
-    """Raise unless equal values of columns that are hashed have one text, wherever they are read."""
+    """Raise unless equal values of hashed columns always have the same text."""
     for column in columns:
         if column.type == _WITH_ZONE or (column.family == "other" and column.type not in _WRITTEN_ONE_WAY):
             raise UsageError(
@@ -140,7 +140,7 @@ def require_canonical(columns: Sequence[Column]) -> None:
 
 
 def published_columns(columns: Sequence[Column], roles: Roles) -> tuple[Column, ...]:
-    """Return the columns of a source that are published, in their order; pseudonyms with their own type."""
+    """Return the published columns of a source, in their order; pseudonyms have their own type."""
     names = {column.name for column in (*roles.quasi_identifiers, *roles.sensitive, *roles.insensitive)}
     pseudonymized = {column.name for column in roles.pseudonymized}
     return tuple(
@@ -151,37 +151,37 @@ def published_columns(columns: Sequence[Column], roles: Roles) -> tuple[Column, 
 
 
 def secrets_of(key: Key) -> Mapping[str, Secret]:
-    """Return what the placeholders of statements are bound to."""
+    """Return the secrets for the placeholders of statements."""
     return {INNER: key.inner, OUTER: key.outer}
 
 
 def require_unprofiled(engine: Engine) -> None:
-    """Raise where the plan of a statement, with the key that is bound to it, would be kept."""
+    """Raise if profiling would store the plan of a statement, with the key that is bound to it."""
     profiling = sql.statement("catalog/setting", values={"name": "enable_profiling"})
     if engine.row(profiling, "are statements profiled?") != (None,):
         raise UsageError("The connection profiles its statements, and shows the key: PRAGMA disable_profiling.")
 
 
 def not_pseudonyms_query(relation: exp.Table, column: str) -> exp.Select:
-    """Return the query of how many values of a column are not written as pseudonyms are."""
+    """Return the query that counts the values of a column that do not have the form of pseudonyms."""
     return exp.select(sql.where(sql.count_rows(), not_a_pseudonym(sql.column(column)))).from_(relation.copy())
 
 
 def not_a_pseudonym(value: exp.Expr) -> exp.Expr:
-    """Return whether a value is not written as pseudonyms are; NULL of NULL."""
+    """Return the condition that a value does not have the form of pseudonyms; NULL for NULL."""
     pattern = sql.literal(f"[0-9a-f]{{{DIGITS}}}")
     written = exp.Anonymous(this="REGEXP_FULL_MATCH", expressions=[sql.cast(value, "VARCHAR"), pattern])
     return sql.negated(written)
 
 
 def canonical_bytes(column: Column, value: exp.Expr | None = None) -> exp.Expr:
-    """Return what a value of a column is known by, that of the source if none is given: its text in UTF-8."""
+    """Return the hash input of a column's value (by default the value in the source): its text in UTF-8."""
     own = sql.column(column.name, "source") if value is None else value
     return sql.as_bytes(sql.cast(published(own, column), "VARCHAR"))
 
 
 def pseudonyms_query(columns: Sequence[Column], origin: exp.Table) -> exp.Select:
-    """Return the query of each value of some columns, once, with its pseudonym."""
+    """Return the query of each distinct value of some columns, with its pseudonym."""
     values = [
         exp.select(sql.named(canonical_bytes(column), _VALUE)).from_(sql.aliased(origin, "source"))
         for column in columns

@@ -1,4 +1,4 @@
-"""What is published, and how: all that the publishing statements are made from."""
+"""A publication: the complete input of the publishing statements."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ GENERALIZED = "generalized"
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published, and how."""
+    """The columns to publish, and how."""
 
-    # The relation that is anonymized, or its view with pseudonyms and rules. In a warehouse, only the release is made
-    # from that view: see ``PublishedRules.view``.
+    # The relation to anonymize, or its view with pseudonyms and rules. In a warehouse, only the release is made from
+    # that view: see ``PublishedRules.view``.
     source: exp.Table
-    columns: tuple[Column, ...]  # published ones, pseudonyms included, in the order of the source
+    columns: tuple[Column, ...]  # published columns, pseudonyms included, in the order of the source
     roles: Roles
     hierarchies: tuple[Hierarchy, ...]
     recoding: Recoding
     models: tuple[PrivacyModel, ...]
     seed: int  # of the order of rows
-    combinations: exp.Table  # the temporary table that a local recoding works on
+    combinations: exp.Table  # the temporary table of a local recoding
     trees: dict[str, Hierarchy] = field(default_factory=dict)  # of sensitive columns whose values a model compares
     population: exp.Table | None = None
     pseudonyms: Pseudonyms | None = None
     rules: PublishedRules | None = None  # for kept columns
-    partial: frozenset[str] = frozenset()  # quasi-identifiers whose lookup has the values of published rows only
-    kept: exp.Table | None = None  # labels of the classes that are published, if k is required of any m columns
+    partial: frozenset[str] = frozenset()  # quasi-identifiers whose lookup has only the values of published rows
+    kept: exp.Table | None = None  # labels of the published classes, if k is required of any m columns
     spreadsheet_safe: bool = False
     delimiter: str = ","
     encoding: str | None = None  # of a CSV file; None is UTF-8
@@ -71,7 +71,7 @@ class Publication:
 
     @property
     def published_quasi_identifiers(self) -> tuple[Column, ...]:
-        """The quasi-identifiers as the release has them: with the types of their labels."""
+        """The quasi-identifiers in the release, with the types of their labels."""
         types = self.published_types
         return tuple(Column(name, types[name]) for name in self.quasi_identifiers)
 
@@ -82,7 +82,7 @@ class Publication:
 
     @property
     def published_types(self) -> dict[str, str]:
-        """The type of each published column: its own, or that of labels where it is generalized."""
+        """The type of each published column: its own, or that of labels if it is generalized."""
         numbers = {name: number for number, name in enumerate(self.quasi_identifiers)}
 
         def of_labels(column: Column) -> str | None:
@@ -92,16 +92,16 @@ class Publication:
 
 
 def as_published(column: Column, relation: str = "source") -> exp.Expr:
-    """Return a column of the source as it is published where it keeps its values."""
+    """Return a column of the source in its published form if it keeps its values."""
     value = sql.column(column.name, relation)
     form = published(value, column)
     return value if form is value else sql.named(form, column.name)
 
 
 def joined_hierarchies(publication: Publication) -> list[Hierarchy]:
-    """Return the hierarchies that the publishing statement and its verification refer to.
+    """Return the hierarchies that the publishing statement and its verification join.
 
-    Of a column that is only published as its root, the label is a constant.
+    The label of a column that is only published as its root is a constant.
     """
     generalizing = [
         hierarchy
@@ -116,7 +116,7 @@ def _is_joined(levels: Sequence[int], hierarchy: Hierarchy) -> bool:
 
 
 def levels_joined(publication: Publication) -> dict[str, tuple[int, ...]]:
-    """Return, of the quasi-identifiers whose hierarchies are joined, the levels between the values and the root."""
+    """Return the levels between value and root of the quasi-identifiers whose hierarchies are joined."""
     return {
         hierarchy.column.name: tuple(level for level in levels if 0 < level < hierarchy.height)
         for number, hierarchy in enumerate(publication.hierarchies)
@@ -128,7 +128,7 @@ def levels_joined(publication: Publication) -> dict[str, tuple[int, ...]]:
 
 
 def make_replaced(engine: Engine, publication: Publication) -> None:
-    """Make the view with columns published by rules, and over it the one with pseudonyms."""
+    """Make the view with columns published by rules, and over it the view with pseudonyms."""
     for replaced in (publication.rules, publication.pseudonyms):
         if replaced is not None:
             replaced.make(engine)
@@ -136,7 +136,7 @@ def make_replaced(engine: Engine, publication: Publication) -> None:
 
 @contextmanager
 def with_replaced(engine: Engine, publication: Publication) -> Iterator[None]:
-    """Have what ``make_replaced`` makes while values are looked at, before the release is made."""
+    """Provide the relations of ``make_replaced`` while values are checked, before the release is made."""
     make_replaced(engine, publication)
     try:
         yield
@@ -145,7 +145,7 @@ def with_replaced(engine: Engine, publication: Publication) -> Iterator[None]:
 
 
 def forget_replaced(engine: Engine, publication: Publication) -> None:
-    """Drop what ``make_replaced`` made, and the values that were replaced."""
+    """Drop the relations of ``make_replaced`` and the replaced values."""
     for replaced in (publication.pseudonyms, publication.rules):
         if replaced is not None:
             replaced.forget(engine)

@@ -1,12 +1,12 @@
 """Kept columns that are published by a rule of ``[publish]`` (see ``kanon_sql.policy.publish_rules``).
 
-    kanon_hashed             values of columns with the rule hash, each once, with their pseudonyms
-    kanon_shifted            each person with the days that their dates are moved by
+    kanon_hashed             distinct values of columns with the rule hash, with their pseudonyms
+    kanon_shifted            each person with the number of days by which their dates are shifted
     kanon_microaggregated    values of a column, each with the mean of its group; a table for each column
-    kanon_ruled              the columns of the source that are read, those with a rule as they are published
+    kanon_ruled              the columns of the source that are read, columns with a rule in their published form
 
-All statements that publish and verify, and the view of pseudonyms, read the last one instead of the source: what is not
-in it cannot slip through. The search reads the source, where these columns play no part.
+All statements that publish and verify, and the view of pseudonyms, read the last one instead of the source, so no other
+value can slip through. The search reads the source, because it does not use these columns.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 _VALUE = "value"
 _SHIFTS, _MEANS = "shift-dates", "microaggregate"
 _NOT_A_PSEUDONYM = "00" + _SHIFTS.encode().hex()
-"""What stands before the person in the message that is hashed: else a published pseudonym of the person would tell the
-days. No text that is hashed for a pseudonym begins with a zero byte, unless the table has such a text."""
+"""Prefix of the person in the hashed message: without it, a published pseudonym of the person would reveal the days. No
+text that is hashed for a pseudonym starts with a zero byte, unless the table has such a text."""
 _REDACTED = {
     "email": "e-mail",
     "mac_address": "hardware address",
@@ -74,28 +74,28 @@ _REDACTED = {
     "national_id": "national number",
     "phone": "phone",
 }
-"""By kind of pattern, what stands in brackets; in the order in which they are looked for."""
+"""By kind of pattern, the text in brackets; in the order of the search."""
 
 
 @dataclass(frozen=True)
 class PublishedRules:
     """How kept columns are published by rules."""
 
-    columns: tuple[RuledColumn, ...]  # those columns, in the order of the source
+    columns: tuple[RuledColumn, ...]  # in the order of the source
     view: exp.Table  # the temporary view of the source with their new values
     origin: exp.Table  # the source itself
     taken: tuple[Column, ...]  # the columns of the source that the view has, in their order
     entity: Column | None
     key: Key
-    tables: dict[str, exp.Table]  # by column, the temporary table that its values are looked up in, if it needs one
-    groups: dict[str, str]  # by column that is microaggregated, the places where its groups start
-    lost: dict[str, float]  # by column that is microaggregated, the share of its variance that is lost
-    bench: Workbench | None = None  # the workbench beside the warehouse that has the source; None if it is in none
+    tables: dict[str, exp.Table]  # by column, the temporary table in which its values are looked up, if it needs one
+    groups: dict[str, str]  # by microaggregated column, the positions where its groups start
+    lost: dict[str, float]  # by microaggregated column, the share of its variance that is lost
+    bench: Workbench | None = None  # the workbench of the warehouse that has the source; None without a warehouse
     values: dict[str, exp.Table] = field(default_factory=dict)  # by microaggregated column, where its values are read
-    unshifted: tuple[str, ...] = ()  # dates that are published as they are, beside dates that are shifted
+    unshifted: tuple[str, ...] = ()  # dates that are published unchanged beside shifted dates
 
     def holder(self, engine: Engine) -> Engine | Warehouse:
-        """Return what has the source: the engine, or the warehouse."""
+        """Return the engine or warehouse that has the source."""
         return engine if self.bench is None else self.bench.warehouse
 
     @property
@@ -109,7 +109,7 @@ class PublishedRules:
 
     @property
     def cannot_be_repeated(self) -> bool:
-        """Whether the release cannot be made again: by a key that is kept nowhere."""
+        """True if the release cannot be repeated because its key is not stored."""
         return bool(self.keyed) and self.key.drawn
 
     @property
@@ -144,13 +144,13 @@ class PublishedRules:
         self.holder(engine).run(view, "the source with columns published by rules")
 
     def forget(self, engine: Engine) -> None:
-        """Drop the view, and the values that were replaced."""
+        """Drop the view and the replaced values."""
         self.holder(engine).run(sql.drop(self.view, "VIEW"), "drop the source with columns published by rules")
         for table in dict.fromkeys(self.tables.values()):
             engine.run(sql.drop(table), "drop the values of columns that are published by a rule")
 
     def summary(self) -> list[dict[str, Any]]:
-        """Return what a summary says of each column."""
+        """Return the summary of each column."""
         beside = f"dates that are not shifted may tell by how many days: {', '.join(self.unshifted)}"
         beside_shifts = [beside] if self.unshifted else []
         return [
@@ -207,9 +207,9 @@ class PublishedRules:
 
 
 def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -> PublishedRules:
-    """Return how the columns of a source are published by the rules of a policy, which has some.
+    """Return how the columns of a source are published by the rules of a policy that has rules.
 
-    Values that a rule cannot be used on are counted here, and values that are microaggregated are put into groups.
+    Values that a rule cannot handle are counted here, and values to be microaggregated are put into groups.
     """
     columns = ruled_columns(policy.publish, roles, source.columns, source.name)
     refuse_in_warehouse(source, policy)
@@ -256,14 +256,14 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
 
 
 def _unused_view(source: Source) -> exp.Table:
-    """Return a name of a temporary view that nothing has, or hides: relations may come and go in a warehouse."""
+    """Return an unused name for a temporary view, which hides nothing: relations of a warehouse may change."""
     if source.warehouse is None:
         return source.engine.temporary_name("kanon_ruled")
     return sql.relation(f"kanon_ruled_{token_hex(8)}", source.warehouse.temporary_schema)
 
 
 def refuse_in_warehouse(source: Source, policy: Policy) -> None:
-    """Raise where a table is in a warehouse and a rule cannot be used there."""
+    """Raise if a table is in a warehouse and a rule cannot be used there."""
     for name, texts in policy.publish.items():
         for rule in parse_publish_rules(name, texts):
             if rule.kind in {*KEYED, "redact"}:
@@ -281,9 +281,9 @@ def _published_type(ruled: RuledColumn) -> str:
 
 
 def rule_check_query(rules: PublishedRules, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
-    """Return the columns of which a release itself tells whether their rule made it, and how many values it did not.
+    """Return the columns whose rule can be checked on the release alone, and the number of values that violate it.
 
-    Of shifted dates and redacted texts it does not tell.
+    Shifted dates and redacted texts cannot be checked.
     """
     found = ((ruled, _not_made_by(ruled, rules.tables)) for ruled in rules.columns)
     wrong = {ruled: condition for ruled, condition in found if condition is not None}
@@ -295,9 +295,9 @@ def rule_check_query(rules: PublishedRules, output: exp.Expr) -> tuple[list[Rule
 
 
 def values_not_by_rule(source: Source, publish: Mapping[str, Sequence[str]]) -> tuple[dict[str, int], list[str]]:
-    """Return, of a table that should be a release, the columns with values that their rule does not make, and how many.
+    """Check a table that should be a release: return the number of values by column that their rule does not make.
 
-    Also the columns of which the table does not tell: means, shifted dates and redacted texts.
+    Also return the columns that the table alone cannot check: means, shifted dates and redacted texts.
     """
     found: dict[str, int] = {}
     unknown = []
@@ -305,7 +305,7 @@ def values_not_by_rule(source: Source, publish: Mapping[str, Sequence[str]]) -> 
         if (column := find_column(name, source.columns)) is None:
             continue
         rules = parse_publish_rules(name, texts)
-        # Of what type the values were before they were coded is not known.
+        # The type of the values before they were coded is unknown.
         ruled = RuledColumn(column, rules)
         is_exact = column.family == "integer" or (column.family == "decimal" and ruled.kind == "round")
         if not is_exact or ruled.decimals > column.decimals:
@@ -323,7 +323,7 @@ def values_not_by_rule(source: Source, publish: Mapping[str, Sequence[str]]) -> 
 
 
 def _text_not_rounded(ruled: RuledColumn) -> exp.Expr:
-    """Return whether a number that is a text, as in a CSV file, is none that a rule makes."""
+    """Return the condition that a number written as text, as in a CSV file, is not one that a rule makes."""
     text = sql.column(ruled.column.name)
     number = exp.TryCast(this=text.copy(), to=sql.cast(exp.null(), ruled.column.type).to)
     other = exp.NEQ(this=sql.cast(_rounded(ruled, number), ruled.column.type), expression=number.copy())
@@ -332,7 +332,7 @@ def _text_not_rounded(ruled: RuledColumn) -> exp.Expr:
 
 
 def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr | None:
-    """Return whether a published value is one that a rule does not make; maybe NULL of NULL."""
+    """Return the condition that a rule does not make a published value; it may be NULL for NULL."""
     column, value = ruled.column, sql.column(ruled.column.name)
     text = sql.cast(value.copy(), "VARCHAR")
     if ruled.kind == "round":
@@ -355,12 +355,12 @@ def _not_made_by(ruled: RuledColumn, tables: dict[str, exp.Table]) -> exp.Expr |
 
 
 def _value(column: Column) -> exp.Expr:
-    """Return a value of the source, in the one form of all that are equal to it."""
+    """Return a value of the source, in one form for all equal values."""
     return published(sql.column(column.name, "source"), column)
 
 
 def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
-    """Return what is published of a row; ``place`` is the alias of the table that it is looked up in."""
+    """Return the published value of a row; ``place`` is the alias of its lookup table."""
     column = ruled.column
     if ruled.kind == "round":
         return sql.cast(_rounded(ruled, _value(column)), column.type)
@@ -378,12 +378,12 @@ def _expression(ruled: RuledColumn, place: str) -> exp.Expr:
 
 
 def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
-    """Return the nearest multiple, halves away from zero; in a type that has room for it."""
+    """Return the nearest multiple, halves away from zero; in a type that can hold it."""
     column, base = ruled.column, ruled.rules[0].number
     if column.family == "float":
         number: exp.Expr = sql.cast(value, "DOUBLE")
         times = sql.rounded(exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
-        # A base with decimals is a fraction, so that the multiple is rounded once, as its text is: 3 * 0.1 is not 0.3.
+        # A base with decimals is a fraction, so that the multiple is rounded once, like its text: 3 * 0.1 is not 0.3.
         parts, whole = (float(part) for part in base.as_integer_ratio())
         multiple: exp.Expr = exp.Mul(this=times, expression=sql.double(parts))
         if whole > 1:
@@ -405,17 +405,17 @@ def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
 
 
 def _digits_of(ruled: RuledColumn) -> tuple[int, int]:
-    """Return the digits that a DECIMAL is rounded with, which has room for the base and for sums, and its decimals."""
+    """Return the digits and decimals of the DECIMAL for rounding, which can hold the base and sums."""
     digits, scale = map(int, re.findall("[0-9]+", ruled.column.type))
     return min(38, max(digits, len(as_written(ruled.rules[0].number).partition(".")[0]) + scale) + 3), scale
 
 
 _LARGE = 1e290
-"""Larger numbers, infinity and NaN stay as they are: to divide by a base below 1 may be more than a DOUBLE has."""
+"""Larger numbers, infinity and NaN stay unchanged: dividing by a base below 1 may exceed a DOUBLE."""
 
 
 def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
-    """Return when a value is coded, by a bin or at the top and at the bottom, and the text that stands for it."""
+    """Return the conditions under which a value is coded, by a bin or at the top and bottom, each with its text."""
     codes: list[tuple[exp.Expr, str]] = []
     for rule in ruled.rules:
         if rule.kind == "bins":
@@ -435,7 +435,7 @@ def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
 
 
 def _bound(column: Column, bound: Decimal, rounding: str) -> exp.Expr:
-    """Return what values of a column are compared with; of whole numbers, the next whole number."""
+    """Return the bound that values of a column are compared with; for whole numbers, the next whole number."""
     if column.family == "float":
         return sql.double(float(bound))
     return _number(bound.to_integral_value(rounding) if column.family == "integer" else bound)
@@ -446,11 +446,11 @@ def _number(number: Decimal) -> exp.Expr:
     return exp.Neg(this=literal) if number < 0 else literal
 
 
-# What a column must be for its rule
+# Requirements of a rule for its column
 
 
 def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str, float]:
-    """Return the places where the groups of a column start, as the SQL has them, and SSE/SST."""
+    """Return the positions where the groups of a column start, as SQL, and SSE/SST."""
     from kanon_sql.release.microaggregation import group_starts, lost_share  # with numpy
 
     column, size = ruled.column, int(ruled.rules[0].number)
@@ -475,11 +475,11 @@ def _groups(engine: Engine, origin: exp.Table, ruled: RuledColumn) -> tuple[str,
     return ",".join(str(start + 1) for start in starts), lost_share(values, starts)
 
 
-_SPARK_KEEPS, _SPARK_ADDS = 6, 36  # decimals that are kept in any case, and digits up to which all are
+_SPARK_KEEPS, _SPARK_ADDS = 6, 36  # decimals that are always kept, and digits up to which all are kept
 
 
 def _require_room(source: Source, ruled: RuledColumn) -> None:
-    """Raise if some value is rounded to one that the type of its column does not have."""
+    """Raise if some value is rounded to one that the type of its column cannot hold."""
     column = ruled.column
     if column.family == "decimal" and source.in_warehouse and source.holder.dialect == "spark":
         digits, scale = _digits_of(ruled)

@@ -1,8 +1,9 @@
-"""Which values of a table stand in published rows: all that a script holds of a hierarchy that no rule makes.
+"""The values of a table that occur in published rows: the only ones in a script's copy of a hierarchy without a rule.
 
 A value that no published row has must not be shown to readers of the script. The script has no label for it, and leaves
-its rows out. So they are missing from the classes that were left out with them: fewer rows fail as well under some
-models, and may satisfy others. For these the release is made again without them, and must be the same.
+its rows out. So these rows are missing from the suppressed classes that they were in. Under some models, a failing
+class fails with fewer rows too; under others, it may then pass. For those, the release is made again without these
+values, and must be the same.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from kanon_sql.search.prepare import Prepared
 
 _FAIL_WITH_FEWER = (KAnonymity, DistinctLDiversity, KnownSubsets)
-"""Models of which a class that fails fails with any rows less; the last one has a table of those that do not."""
+"""Models under which a failing class also fails with any fewer rows; the last one has a table of passing classes."""
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def published_values(prepared: Prepared, publication: Publication, columns: Sequ
     _require_all_published(publication, columns)
     published = PublishedValues(prepared, publication)
     try:
-        if columns and not publication.recoding.is_partition:  # which leaves no row out
+        if columns and not publication.recoding.is_partition:  # a partition leaves no row out
             published.find(columns)
         yield published
     finally:
@@ -51,7 +52,7 @@ def published_values(prepared: Prepared, publication: Publication, columns: Sequ
 
 
 def _require_all_published(publication: Publication, columns: Sequence[int]) -> None:
-    """Raise where pseudonyms tie rows that are left out, and the script would need their values to find them."""
+    """Raise if people with rare signatures are left out, and the script would need their values to find them."""
     pseudonyms = publication.pseudonyms
     is_cut = publication.recoding.is_partition
     if pseudonyms is not None and pseudonyms.rows_left_out and (columns or is_cut):
@@ -81,7 +82,7 @@ class PublishedValues:
         self._tables: list[exp.Table] = []
 
     def find(self, columns: Sequence[int]) -> None:
-        """Publish the tuples of the frequency set once more, and look at the values of some quasi-identifiers."""
+        """Publish the tuples of the frequency set again, and find the values of some quasi-identifiers."""
         publication, frequency = self._publication, self._prepared.frequency
         names = [publication.hierarchies[number].column.name for number in columns]
         if frequency.engine is not self._prepared.source.engine:
@@ -102,7 +103,7 @@ class PublishedValues:
             self._prepared.source.engine.run(sql.drop(table), "drop the tuples that are published")
 
     def _publish(self, relation: exp.Table) -> list[tuple[Node, int]]:
-        """Put the tuples of a frequency set, each with the step at which it is published, into a table; count them."""
+        """Make a table of the tuples of a frequency set, each with the step that publishes it; count them."""
         prepared, recoding = self._prepared, self._publication.recoding
         frequency = replace(prepared.frequency, relation=relation)
         models, objective = prepared.coded(self._publication.models), Objective(prepared.costs_of("loss"))
@@ -115,7 +116,7 @@ class PublishedValues:
         return list(zip(remaining.steps, remaining.published, strict=True))
 
     def _is_published(self, number: int) -> exp.Expr:
-        """Return whether a row of a lookup relation has a value that a published tuple, or one of a population, has."""
+        """Return the condition that the value of a lookup row is in a published tuple, or in one of a population."""
         published = sql.column(STEP, TUPLES).is_(exp.null()).not_()
         found: exp.Expr = exp.Exists(this=self._tuples_of(self._tables[0], number).where(published))
         if self._prepared.population is not None:
@@ -145,7 +146,7 @@ class PublishedValues:
         return bool(found)
 
     def _require_same(self, columns: Sequence[int], rows: list[tuple[Node, int]]) -> None:
-        """Raise unless the same is published without the tuples that have a value that no published row has."""
+        """Raise unless the release is the same without the tuples with a value that no published row has."""
         frequency, engine = self._prepared.frequency, self._prepared.source.engine
         names = [*map(key_name, range(frequency.keys)), *frequency.counted]
         known = exp.select(*(sql.column(name, TUPLES) for name in names)).from_(sql.aliased(frequency.relation, TUPLES))

@@ -1,9 +1,9 @@
-"""What would make a release more useful: changes of one option each, tried on the frequency set that is there.
+"""Remedies that would make a release more useful: changes of one option each, tried on the existing frequency set.
 
-A remedy is one setting that differs: another algorithm, more suppression, a column that is not published, or, last and
-labelled, a weaker promise. A search finds its figures, the same search that the command makes with the option. What is
-tried follows from the policy and from the loss of the release alone, both of which are printed, so that the choice of
-remedies reveals nothing. Figures of other releases are for the person who makes this one: no report has them.
+A remedy is one different setting: another algorithm, more suppression, a column that is not published, or, last and
+labelled, a weaker promise. Its figures come from the same search that the command with the option runs. Which remedies
+are tried depends only on the policy and the loss of the release, which are both printed. So the choice of remedies
+reveals nothing. Figures of other releases are for the person who makes this one: no report has them.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 MOST_REMEDIES = 3
 _LIMITS = (0.05, 0.1)
-"""Limits of suppression that are tried, the lower one first."""
+"""Limits of suppression to try, the lower one first."""
 _COLUMNS = 3
-"""Columns that are left out, each alone: those with most labels."""
+"""Number of columns to leave out, one at a time: those with the most labels."""
 _KNOWN = 3
-"""Columns that an attacker knows at most, under the weaker promise that is tried."""
+"""Number of columns that an attacker knows, under the weaker promise."""
 _SHARE_OF_SEARCH = 1 / 3
 _LEAST_SECONDS = 2.0
-"""Seconds that remedies may take even if the search was quick."""
+"""Time for remedies even if the search was fast."""
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """An option, and what the release would be with it.
+    """An option, and the release that it would give.
 
     Attributes:
-        options: what to add to the command.
-        loss: of the release with it; without a column, that of the others.
-        instead_of: the loss of the same columns without it.
+        options: to add to the command.
+        loss: of the release with the option; if it removes a column, the loss of the others.
+        instead_of: the loss of the same columns without the option.
         weakens: whether it promises less than the policy.
-        means: what the option does, if its name does not say it.
+        means: the effect of the option, if its name does not say it.
     """
 
     options: tuple[str, str]
@@ -59,16 +59,16 @@ class Remedy:
 
     @property
     def gain(self) -> float:
-        """By how much less is lost."""
+        """By how much the loss is reduced."""
         return self.instead_of - self.loss
 
 
 def remedies(release: Release) -> tuple[Remedy, ...]:
-    """Return up to three remedies of a release that loses much or has emptied columns, those that gain most first.
+    """Return up to three remedies of a release with a large loss or emptied columns, largest gain first.
 
-    Each loses at least 0.05 less. A weaker promise comes last, and never alone. They are tried until a third of the
-    seconds of the search are over, or two seconds if that is longer; a search that ends before it is complete gives
-    no remedy. Pseudonyms have none: whom they tie too closely is known only once a release is made.
+    Each loses at least 0.05 less. A weaker promise comes last, and never alone. They are tried for a third of the
+    search time, or two seconds if that is longer. A search that stops before it is complete gives no remedy.
+    Pseudonyms have none: their rare signatures are only known once a release is made.
     """
     source = release.prepared.source
     if source.gone or not release.rows_out or release.publication.pseudonyms or source.engine.in_transaction():
@@ -81,7 +81,7 @@ def remedies(release: Release) -> tuple[Remedy, ...]:
         if time.monotonic() >= end:
             break
         remedy, kind = _tried(release, policy, options, means, end), options[0]
-        # Of limits the lowest that helps, of columns the one without which the others gain most.
+        # The lowest limit that helps, and the column whose removal helps the others most.
         is_better = kind not in found or (kind == "--id" and remedy is not None and remedy.gain > found[kind].gain)
         if remedy is not None and remedy.gain >= WORTH_SAYING and is_better:
             found[kind] = remedy
@@ -90,11 +90,11 @@ def remedies(release: Release) -> tuple[Remedy, ...]:
 
 
 def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str]]:
-    """Yield what is tried: the option, the policy with it, and what it does.
+    """Yield the candidates: the option, the policy with it, and its effect.
 
-    The column with most labels is left out first; without one at its root the others would be what they are. Not
-    ``local`` if several rows are about one person, whom ``kanon check`` could not count by its labels, or if
-    sensitive columns are published, more of whose values its small classes give away.
+    The column with the most labels is left out first; a column at its root is not tried, because the others would not
+    change. ``local`` is not tried if a person has several rows, which ``kanon check`` could not count by its labels, or
+    if sensitive columns are published, because its small classes reveal more of their values.
     """
     policy, roles, prepared = release.policy, release.prepared.roles, release.prepared
     is_plain = all(isinstance(model, KAnonymity) for model in policy.models)
@@ -118,9 +118,9 @@ def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str
 
 
 def _tried(release: Release, policy: Policy, options: tuple[str, str], means: str, end: float) -> Remedy | None:
-    """Return what an option would do; None if it has no release, or none in the time that there is.
+    """Try an option; return None if it has no release, or none in time.
 
-    The others of a column that is not published are as those of the best release with its level pinned at its root.
+    Without a column, the others are as in the best release with the level of that column pinned at its root.
     """
     prepared = release.prepared
     try:

@@ -1,7 +1,7 @@
 """The plan: the ordered, named SQL statements from source to release, as a script that anyone can read and re-run.
 
-What a script holds of the table stands in it, or in files beside it: a table of texts for each, which the script loads.
-Such a file is a CSV file with a header: what is NULL is empty, all else stands in quotes.
+Values of the table are in the script itself or in files beside it: a table of texts for each, which the script loads.
+Such a file is a CSV file with a header: NULL is empty, everything else is quoted.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _CSV = {
     "postgres": "WITH (FORMAT csv, HEADER true)",
     "spark": """'true', multiLine 'true', quote '"', escape '"')""",
 }
-"""How a dialect reads such a file; the others load it with tools of their own."""
+"""The command with which a dialect reads such a file; other dialects load it with separate tools."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Plan:
     steps: tuple[Step, ...]
 
     def held(self) -> dict[str, int]:
-        """Return how many values of each column of the table stand in the statements, as they are."""
+        """Return how many values of each column of the table the statements contain unchanged."""
         return held_in(made for step in self.steps for made in step.statements)
 
     def statements(self, name: str) -> tuple[exp.Expr, ...]:
@@ -107,7 +107,7 @@ class Plan:
         return "\n\n".join(parts) + "\n"
 
     def statements_for(self, dialect: str) -> list[tuple[str, str]]:
-        """Return the texts that are run in a dialect, one by one and in this order, each with the title of its step."""
+        """Return the texts of the statements in a dialect, in order, each with the title of its step."""
         return [(title, text) for title, texts in self._texts(dialect) for text in texts]
 
     def _texts(self, dialect: str) -> Iterator[tuple[str, list[str]]]:
@@ -122,12 +122,12 @@ class Plan:
 
 
 def after_all(run: str, script: str) -> str:
-    """Return a script after all statements that were run to find what it makes."""
+    """Return a script preceded by all statements that were run to find its release."""
     return f"{run}\n-- The script of the release\n\n{script}"
 
 
 def held_in(statements: Iterable[exp.Expr]) -> dict[str, int]:
-    """Return how many values of each column of a table stand in statements, as they are."""
+    """Return how many values of each column of a table the statements contain unchanged."""
     held: dict[str, set[str]] = {}
     for rows in (rows for statement in statements for rows in statement.find_all(exp.Values)):
         for column, values in rows.meta.get(sql.HOLDS, {}).items():
@@ -136,10 +136,11 @@ def held_in(statements: Iterable[exp.Expr]) -> dict[str, int]:
 
 
 def logged_script(statements: Iterable[Logged], dialect: str = "duckdb") -> str:
-    """Return statements that were run, each under its purpose, with the values of its placeholders in place.
+    """Return statements that were run, each under its purpose, with the values of its placeholders.
 
-    Those that a warehouse ran are in its own dialect, and all say which side they were run on. What cannot be said in
-    the dialect is left out, and a comment says what and why. The name of a step of the release stands before its first.
+    Statements of a warehouse are in its own dialect, and all name the side on which they ran. A statement that the
+    dialect cannot express is left out, and a comment says which and why. The name of a step of the release precedes its
+    first statement.
     """
     logs = list(statements)
     two_sides = any(logged.dialect is not None for logged in logs)
@@ -170,7 +171,7 @@ def _plan(
     *,
     stands_alone: bool,
 ) -> Plan:
-    """Return the steps before and after ``make``; ``output`` is read to verify it, and None where it is not."""
+    """Return the steps before and after ``make``; ``output`` is read to verify it, unless it is None."""
     of_recoding, steps = statements_for(publication), _steps_before(source, publication, stands_alone=stands_alone)
     needed = [h for h in joined_hierarchies(publication) if h.stored is None or stands_alone]
     if needed:
@@ -194,7 +195,7 @@ def _plan(
 
 
 def _steps_before(source: Source, publication: Publication, *, stands_alone: bool) -> list[Step]:
-    """Return the steps to the table whose columns the other steps read."""
+    """Return the steps that make the table whose columns the other steps read."""
     steps = []
     read = {*publication.quasi_identifiers, *(column.name for column in publication.columns)}
     if any(column.is_zoned and column.name in read for column in source.columns):
@@ -210,7 +211,7 @@ def _checks(publication: Publication, lookups: Mapping[str, exp.Table], output: 
     checks = checks_of(publication, lookups, output).statements()
     if publication.kept is None:
         return checks
-    for check in checks:  # what fails is counted by some of the columns alone
+    for check in checks:  # failing rows are counted by some of the columns
         if isinstance(check, exp.Select):
             selected = [one for one in check.expressions if one.alias not in {"classes_failing", "rows_failing"}]
             check.set("expressions", selected)
@@ -221,7 +222,7 @@ def _checks(publication: Publication, lookups: Mapping[str, exp.Table], output: 
 
 
 def one_line(text: str) -> str:
-    """Return a text that cannot end the comment it stands in: a column may be called anything."""
+    """Return a text that cannot end the comment that contains it: a column may have any name."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
@@ -233,8 +234,8 @@ def release_plan_of(
     stands_alone: bool = False,
     dialect: str = "duckdb",
 ) -> Plan:
-    """Return the plan of a release; what its dialect cannot compute is written out, of published rows only."""
-    # The view that has pseudonyms, or columns published by rules, is made after the hierarchies.
+    """Return the plan of a release; results that its dialect cannot compute are written out for published rows."""
+    # The view with pseudonyms, or with columns published by rules, is made after the hierarchies.
     own = None if (publication.pseudonyms or publication.rules) is not None else publication.source
     keeps_lookups = destination.into is not None and destination.kind != "table"
     levels = {} if keeps_lookups else levels_joined(publication)
@@ -321,7 +322,7 @@ def plan_of(
     return _plan(source, publication, step, output, lookups, lookup, stands_alone=stands_alone)
 
 
-# As text, with files beside it
+# As text, with separate files
 
 
 @dataclass(frozen=True)
@@ -329,12 +330,12 @@ class Script:
     """The script of a release."""
 
     text: str  # its statements
-    held: dict[str, int]  # how many values of each column of the table stand in it, or in its files, as they are
-    files: tuple[Path, ...] = ()  # that it loads
+    held: dict[str, int]  # number of values of each column of the table that the script or its files contain unchanged
+    files: tuple[Path, ...] = ()  # files that it loads
 
 
 def script_of(plan: Plan, dialect: str, directory: Path | None = None, *, replace_files: bool = False) -> Script:
-    """Return the script of a plan; with a directory, what it holds of the table is written to files there."""
+    """Return the script of a plan; with a directory, values of the table are written to files there."""
     held = plan.held()
     if directory is None or not held:
         return Script(plan.script(dialect), held)
@@ -350,7 +351,7 @@ def script_of(plan: Plan, dialect: str, directory: Path | None = None, *, replac
 
 
 def _loaded(statement: exp.Expr, dialect: str, directory: Path, contents: dict[Path, str]) -> Iterator[exp.Expr]:
-    """Yield the statements that make a table from a file in the place of rows that are written out."""
+    """Yield the statements that load a table from a file instead of writing out its rows."""
     rows = next((rows for rows in statement.find_all(exp.Values) if rows.meta.get(sql.HOLDS)), None)
     if rows is None or not isinstance(statement, exp.Create):
         yield statement
@@ -402,7 +403,7 @@ def _quoted(text: str) -> str:
 
 
 def _write(directory: Path, contents: dict[Path, str], *, replace_files: bool) -> None:
-    """Write files, all of them or none that was not there before, for their owner alone."""
+    """Write files with access for the owner only. After an error, remove the new ones."""
     if not directory.parent.is_dir():
         raise SourceError(f"The directory {directory.parent} does not exist.")
     if directory.exists() and not directory.is_dir():

@@ -1,4 +1,4 @@
-"""The utility of a release: which of its columns are compared, and what predictions are tested on."""
+"""The utility of a release: the columns to compare, and the rows that test predictions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WantedUtility:
-    """What of the utility of a release is to be measured."""
+    """The measures of utility that are requested."""
 
     settings: UtilitySettings
     control: Source | None = None  # people who are not in the release, in the types of the original
@@ -38,11 +38,11 @@ def utility_settings(
     spread: str | None,
     control: bool = False,
 ) -> UtilitySettings | None:
-    """Return the settings of a call, or None where nothing is wanted.
+    """Return the settings of a call, or None if no utility is requested.
 
     Args:
-        utility: whether utility is to be measured; the others are about nothing else.
-        target: the column that is to be predicted.
+        utility: whether to measure utility; the other settings need it.
+        target: the column to predict.
         spread: how rows of a label are spread.
         control: whether there are rows to test predictions on.
     """
@@ -66,7 +66,7 @@ def utility_against(
 ) -> Utility:
     """Return the utility of a release against its original; all tables are in one engine.
 
-    Compared are the quasi-identifiers, the target, and the sensitive columns that the release has as they were.
+    It compares the quasi-identifiers, the target, and the sensitive columns that the release has unchanged.
     """
     from kanon_sql.measures.utility.utility import utility_of  # loads numpy
 
@@ -100,7 +100,7 @@ def utility_against(
 def _as_they_were(
     original: Source, release: Source, policy: Policy, target: str | None, known: set[str]
 ) -> list[ComparedColumn]:
-    """Return further columns that are compared: the target, and sensitive columns that are published as they are."""
+    """Return further columns to compare: the target, and sensitive columns that are published unchanged."""
     found: dict[str, ComparedColumn] = {}
     for name in policy.columns.sensitive:
         own, released = find_column(name, original.columns), find_column(name, release.columns)
@@ -114,7 +114,7 @@ def _as_they_were(
 
 
 def require_compared(control: Source, policy: Policy, target: str | None) -> None:
-    """Raise where a control group lacks a column that may be compared: of the policy, or the target."""
+    """Raise if a control group lacks a column that may be compared: of the policy, or the target."""
     named = (*policy.columns.quasi_identifiers, *policy.columns.sensitive, *([] if target is None else [target]))
     if missing := [name for name in dict.fromkeys(named) if find_column(name, control.columns) is None]:
         raise UsageError(

@@ -1,1 +1,1 @@
-"""Figures of risk about classes: attacks and estimators."""
+"""Measures of risk based on classes: attacks and estimators."""

@@ -1,4 +1,4 @@
-"""Temporary tables that statements in ``sql/`` make one from the other."""
+"""Temporary tables that statements in ``sql/`` make from each other."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class TemporaryTables:
         return table
 
     def replace(self, name: str, query: exp.Query, title: str) -> None:
-        """Put a table in the place of the one that has a name; that one is dropped, if it was made here."""
+        """Replace the table that has a name; the old one is dropped if it was made here."""
         before = self.known[name]
         self.keep(name, query, title)
         if any(one is before for one in self._made):
             self._drop(before)
 
     def drop(self, *names: str) -> None:
-        """Drop tables by their names; without any, all that were made."""
+        """Drop tables by their names; without names, drop all that were made."""
         for table in [self.known[name] for name in names] or self._made[::-1]:
             self._drop(table)
 

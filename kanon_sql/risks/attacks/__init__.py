@@ -1,1 +1,1 @@
-"""What someone can find out from a release who knows people in the original, one attack per file."""
+"""Attacks on a release by someone who knows people in the original, one attack per file."""

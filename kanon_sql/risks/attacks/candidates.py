@@ -1,26 +1,26 @@
-"""What an attacker knows, and the classes of a release that each person can be in: their candidates.
+"""The attacker's knowledge, and the classes of a release that each person can be in: their candidates.
 
-What the attacker knows: the quasi-identifier values of every row of the original. Tuples are what is looked up, for
-rows that are alike find the same classes.
+The attacker knows the quasi-identifier values of every row of the original. Tuples are looked up instead of rows,
+because equal rows find the same classes.
 
     kanon_original(column_1, column_2, ...)             the columns that are needed, in the order of the original
-    kanon_people(position, tuple)                       each row: where it stands in the original, and its tuple
-    kanon_tuples(tuple, place_1, ..., n)                each different tuple, and how many rows have it
+    kanon_people(position, tuple)                       each row: its position in the original, and its tuple
+    kanon_tuples(tuple, place_1, ..., n)                each distinct tuple, and how many rows have it
 
-A person can be in the classes whose every label covers their values, and that have room for them.
+A person can be in a class if each of its labels covers their value, and if the class has room for them.
 
     kanon_classes(class, label_1, ..., n)               classes of the release; label i is its number (see ``covers``)
     kanon_pairs(tuple, class)                           the classes that each tuple of the original finds
     kanon_found(tuple, n, classes, size, fewest, found) how many these are, and how many rows they have together
     kanon_sets(found, class)                            the same, once for all tuples that find the same single class
 
-Tuples are matched with classes, not rows with rows. In a column where no value has two labels, to look a value up is an
-equality join; of a full-domain release that is all. Where labels overlap, a bit stands for each class: 62 of them in a
-word, classes with like labels side by side. A value has a word of those classes whose label in its column covers it:
-the sum of the bits of spans that have begun before it and have not ended. A tuple's candidates are what its values'
-words have in common, column after column, and words without a bit are left out at once. So the work is bounded by
-tuples times words at the first overlapping column (the one whose labels cover the least), and by the candidates that
-come out: tuples times classes where every class covers everything.
+Tuples are matched with classes, not rows with rows. In a column where no value has two labels, the lookup is an
+equality join; a full-domain release needs nothing else. If labels overlap, each class has a bit: 62 of them in a word,
+with classes of similar labels adjacent. A value has a word of the classes whose label in its column covers it: the sum
+of the bits of spans that started before it and have not ended. The candidates of a tuple are the intersection of its
+values' words, column by column; words without a bit are removed at once. So the work is bounded by tuples times words
+at the first overlapping column (the one whose labels cover the least), and by the number of candidates: tuples times
+classes if every class covers everything.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ROWID, _BLOCK = "rowid", "block"
 
 @dataclass(frozen=True)
 class OriginalRows:
-    """What the attacker knows: ``kanon_original`` (``copy``), ``kanon_people``, ``kanon_tuples``.
+    """The attacker's knowledge: ``kanon_original`` (``copy``), ``kanon_people``, ``kanon_tuples``.
 
     The first of ``columns`` is ``column_1`` of the copy.
     """
@@ -81,12 +81,12 @@ def copied_name(number: int) -> str:
 
 
 def position(table: str | None = None) -> exp.Column:
-    """Return the place of a row in a copy: the engine numbers rows as they came in."""
+    """Return the position of a row in a copy: the engine numbers rows in the order in which they were inserted."""
     return exp.column(_ROWID, table=table)
 
 
 def copy_of(engine: Engine, relation: exp.Table, columns: Sequence[exp.Expr], wanted: str, title: str) -> exp.Table:
-    """Return a temporary table with columns of a relation under names of our own, its rows in the same order."""
+    """Return a temporary table with columns of a relation under new names, and its rows in the same order."""
     named = [sql.named(column, copied_name(number)) for number, column in enumerate(columns)]
     return make_table(engine, wanted, exp.select(*named).from_(relation.copy()), title)
 
@@ -125,7 +125,7 @@ def places_of(places: Sequence[Places], names: Sequence[str]) -> tuple[list[exp.
 
 
 def labels_of(labels: Mapping[int, exp.Table], texts: Iterable[exp.Expr]) -> tuple[list[exp.Expr], Joins]:
-    """Return the numbers of labels as they are written, and the joins with the relations of labels."""
+    """Return the numbers of labels given as texts, and the joins with the relations of labels."""
     selected: list[exp.Expr] = []
     joins = []
     for (number, own), text in zip(labels.items(), texts, strict=True):
@@ -140,10 +140,10 @@ class Candidates(Settled):
     """The classes of a release that people can be in: the tables ``kanon_pairs``, ``kanon_found`` and so on.
 
     Attributes:
-        columns: the quasi-identifiers of the release, in the order of ``places``: of those that it has, and no others.
+        columns: the quasi-identifiers that the release has, in the order of ``places``.
         labels: for each quasi-identifier, by its number, the numbers of its labels.
         assumed: whether labels were read on one level that could be on others too.
-        believed: whether that is so only for labels that are nested (see ``covers``), in a release where no value has
+        believed: whether that applies only to labels that are nested (see ``covers``), in a release where no value has
             two labels.
         number, rows: of the classes of the release.
     """
@@ -172,8 +172,8 @@ def find_candidates(
 ) -> Candidates:
     """Return the classes that people can be in.
 
-    Labels are read on one level where all of a column can be (see ``covers``); on any level if the release has more
-    rows in its classes then than this original has for them.
+    Labels are read on one level if all labels of a column can be on it (see ``covers``). If the classes of the release
+    then have more rows than this original has for them, labels are read on any level.
     """
     # 1. Classes, with numbers for their labels.
     tables = TemporaryTables(engine, tuples=people.tuples)
@@ -185,14 +185,14 @@ def find_candidates(
     tables.drop("written")
     covers = [make_covers(engine, labels[own.number], own, one_level=True) for own in places]
     classes, covers = number_classes(engine, people.tuples, numbered, covers)
-    # 2. Who can be in them.
+    # 2. The tuples that can be in them.
     settled = _settled(engine, people, classes, covers)
     assumed = any(own.assumed for own in covers)
     believed = all(own.functional and own.nested for own in covers)
     if assumed and settled.contradicted:
         engine.run(sql.drop(settled.pairs), "drop the classes by labels on one level")
         settled, assumed = on_any_level(engine, people, places, classes, labels), False
-    # 3. What each tuple finds.
+    # 3. The classes that each tuple finds.
     tables.known |= {"classes": classes, "pairs": settled.pairs}
     found = tables.make("attacks/candidates/found", "what each tuple finds", {"exact": settled.exact})
     sets = tables.make("attacks/candidates/sets", "the classes that are found together")
@@ -225,7 +225,7 @@ def on_any_level(
 
 
 def _settled(engine: Engine, people: OriginalRows, classes: exp.Table, covers: Sequence[Covers]) -> Settled:
-    """Return the pairs of a tuple and a class that it can be in; what labels cover is dropped."""
+    """Return the pairs of a tuple and a class that it can be in; the tables of covers are dropped."""
     settled = settle(engine, people.tuples, classes, find_pairs(engine, people.tuples, classes, covers))
     for own in covers:
         own.drop(engine)
@@ -235,9 +235,9 @@ def _settled(engine: Engine, people: OriginalRows, classes: exp.Table, covers: S
 def number_classes(
     engine: Engine, tuples: exp.Table, numbered: exp.Table, covers: Sequence[Covers]
 ) -> tuple[exp.Table, list[Covers]]:
-    """Return classes by the numbers of their labels, which are dropped, with a bit for each, and ordered covers.
+    """Number the classes by their labels, which are dropped, with a bit for each; return them and the ordered covers.
 
-    First come columns where no value has two labels, then the others, the narrowest first.
+    Columns where no value has two labels come first, then the others, the narrowest first.
     """
     ordered = _by_spread(engine, tuples, numbered, covers)
     labels = [sql.column(label_name(own.number)) for own in ordered]
@@ -254,7 +254,7 @@ def _by_spread(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Se
 
 
 def _spread(engine: Engine, looked_up: exp.Table, numbered: exp.Table, own: Covers) -> int:
-    """Return how many pairs of a tuple and a class a column lets through by itself."""
+    """Return how many pairs of a tuple and a class a column allows by itself."""
     query = sql.query(
         "attacks/covers/spread",
         values={"place": sql.column(place_name(own.number)), "label": sql.column(label_name(own.number))},
@@ -287,7 +287,7 @@ def find_pairs(engine: Engine, tuples: exp.Table, classes: exp.Table, covers: Se
 
 
 def _looked_up(exact: Sequence[Covers], wanted: Sequence[exp.Expr]) -> tuple[Values, Joins]:
-    """Return how a relation is looked up by its labels in columns where a value has one label."""
+    """Return the joins that look a relation up by its labels in columns where a value has one label."""
     joins, same = [], []
     for own in exact:
         alias, place, label = f"covers_{own.number + 1}", place_name(own.number), label_name(own.number)
@@ -300,8 +300,8 @@ def _looked_up(exact: Sequence[Covers], wanted: Sequence[exp.Expr]) -> tuple[Val
 def _make_first_words(tables: TemporaryTables, exact: Sequence[Covers], own: Covers) -> None:
     """Make the words of classes of each tuple, by the columns without overlaps and the first of the others.
 
-    Classes with the same labels in the columns without overlaps are a block, of which a tuple finds one at most. Both
-    at once, for all words of a block may be many times those that have a bit left.
+    Classes with the same labels in the columns without overlaps are a block; a tuple finds at most one. Both are done
+    at once, because all words of a block may be far more than those with a remaining bit.
     """
     names = [label_name(each.number) for each in exact]
     labels = {"labels": [sql.column(name) for name in names]}

@@ -1,15 +1,15 @@
-"""Choice: what is known of sensitive values by one who knows how the release was chosen?
+"""Choice: what can an attacker infer about sensitive values who knows how the release was chosen?
 
-Local recoding publishes rows step by step. At each step, a class of the remaining rows that is large enough and is not
-published violates a model: it was held back. Its rows are in later classes, whose values are published. So
+Local recoding publishes rows step by step. If a class of the remaining rows is large enough at a step and is not
+published, it violates a model: it was held back. Its rows are in later classes, whose values are published. So
 
 1. a class that was held back under l-diversity has at most l - 1 values, which are frequent enough in all later classes
    that hold its rows;
-2. what is certain of people is subtracted from the later classes;
+2. values that are certain for people are subtracted from the later classes;
 3. both are repeated until nothing changes.
 
-Every value that is ruled out is ruled out by proof; that others are possible is not proven. So an attack that does not
-succeed is not excluded (Wong et al. 2007; Chhillar et al. 2025).
+Every value that is ruled out is ruled out by proof, but the remaining values are not proven possible. So if the attack
+fails, a better one is not excluded (Wong et al. 2007; Chhillar et al. 2025).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MOST_TUPLES = 200_000
-"""Tuples of quasi-identifiers and sensitive values that are gone through."""
+"""Limit of tuples of quasi-identifiers and sensitive values to process."""
 _MOST_SETS = 20_000
-"""Sets of values that a class that was held back is compared with."""
+"""Limit of sets of values to compare a held-back class with."""
 
 Keys = tuple[int, ...]
 Value = Any
@@ -37,17 +37,17 @@ _Class = tuple[int, Keys]
 
 @dataclass(frozen=True)
 class Choice(Attack):
-    """What is known of one sensitive column by one who knows the algorithm."""
+    """The inferences about one sensitive column by an attacker who knows the algorithm."""
 
     column: str
     algorithm: str
     rows: int
-    rows_certain: int = 0  # rows whose value is certain, of classes with several values
-    rows_certain_right: int = 0  # those for which it is the true one
-    rows_below: int = 0  # further rows that have fewer possible values than the model promises
+    rows_certain: int = 0  # rows whose value is certain, in classes with several values
+    rows_certain_right: int = 0  # those for which this value is the true one
+    rows_below: int = 0  # further rows with fewer possible values than the model promises
     held_back: int = 0  # classes that were held back
-    all_or_none: bool = False  # whether the choice is one that makes no value certain
-    uncounted: str | None = None  # why nothing was counted though the choice may reveal something
+    all_or_none: bool = False  # whether the choice is of a kind that makes no value certain
+    uncounted: str | None = None  # why nothing was counted although the choice may reveal something
     reason: str | None = None  # why this was not tested; None if it was
     name = "choice"
 
@@ -57,7 +57,7 @@ class Choice(Attack):
 
     @property
     def succeeded(self) -> bool:
-        """Whether people have fewer possible values than the model promises."""
+        """True if people have fewer possible values than the model promises."""
         return self.rows_certain > 0 or self.rows_below > 0
 
     @property
@@ -96,9 +96,9 @@ class Tuple:
 
 
 def attack_steps(tuples: Iterable[Tuple], masks: Sequence[Keys], k: int, values: int) -> tuple[int, int, int, int]:
-    """Return rows that are certain, those of them that are so rightly, further ones below, and classes held back.
+    """Return the number of certain rows, of those that are correct, of further rows below, and of held-back classes.
 
-    ``masks`` are what each step keeps of each key. A class of ``k`` rows that was held back has fewer than ``values``.
+    ``masks`` are the parts of each key that each step keeps. A held-back class of ``k`` rows has fewer than ``values``.
     """
     search = _Search(tuples, masks, k, values)
     changed = True
@@ -109,7 +109,7 @@ def attack_steps(tuples: Iterable[Tuple], masks: Sequence[Keys], k: int, values:
 
 
 class _Search:
-    """What is possible for the people of each combination of quasi-identifiers."""
+    """The possible values of the people of each combination of quasi-identifiers."""
 
     def __init__(self, tuples: Iterable[Tuple], masks: Sequence[Keys], k: int, values: int) -> None:
         self.masks, self.k, self.values = masks, k, values
@@ -127,7 +127,7 @@ class _Search:
         self.subtracted: set[Keys] = set()
 
     def _take(self, step: int) -> list[list[Keys]]:
-        """Publish the classes of a step; return those that are large enough and were held back."""
+        """Publish the classes of a step; return the large enough ones that were held back."""
         classes: defaultdict[Keys, list[Keys]] = defaultdict(list)
         for keys, own in self.class_of.items():
             if own is None:
@@ -145,7 +145,7 @@ class _Search:
         return held_back
 
     def rule_out(self, group: list[Keys]) -> bool:
-        """Rule out what the members of a class that was held back cannot have; return True if that is anything."""
+        """Rule out values that the members of a held-back class cannot have; return True if there were any."""
         needed: Counter[_Class] = Counter()
         for keys in group:
             own = self.class_of[keys]
@@ -166,7 +166,7 @@ class _Search:
     def _values_of(
         self, needed: Counter[_Class], fixed: frozenset[Value], candidates: frozenset[Value]
     ) -> frozenset[Value] | None:
-        """Return the values that people of a class that was held back may have; None if that is not known."""
+        """Return the values that people of a held-back class may have; None if unknown."""
         size = self.values - 1
         if len(fixed) > size or size >= len(candidates):
             return None
@@ -179,7 +179,7 @@ class _Search:
         return frozenset(found) or None
 
     def subtract_certain(self) -> None:
-        """Take those whose value is certain out of their classes; what is left there is what others may have."""
+        """Remove people with a certain value from their classes; the others have the remaining values."""
         for keys, possible in self.possible.items():
             own = self.class_of[keys]
             if len(possible) == 1 and own is not None and keys not in self.subtracted:

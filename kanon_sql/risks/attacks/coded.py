@@ -1,18 +1,18 @@
-"""The rows of an original, of a control group and of a release as codes, which every attack with a control group reads.
+"""The rows of an original, a control group and a release as codes: the input of every attack with a control group.
 
     kanon_sides(record, is_control, person, place_1, ...)    rows of the original, then of the control group
-    kanon_targets(is_control, person, rank, record)         each person with one of their rows, in drawn order
+    kanon_targets(is_control, person, rank, record)         each person with one of their rows, in random order
     kanon_coded(record, label_1, ...)                        rows of the release, numbered from 1
     covers (label, place)                                 which labels cover which values, for each column
 
-Columns are numbered: first the quasi-identifiers, in their order, then the other columns that the release and the
-original both have. The place of a quasi-identifier's value is that of ``measures.labels``, and its labels are those
-that ``candidates`` numbered; values of the control group that the original does not have get the labels that the
-hierarchy gives them. The value of another column is compared as text (see ``released``): its place and its label are
-the number of that text in the release, and 0 stands for a text that the release does not have.
+Columns are numbered: first the quasi-identifiers, in their order, then the other columns that both the release and the
+original have. The place of a quasi-identifier's value is that of ``measures.labels``, and its labels are those that
+``candidates`` numbered. Values of the control group that the original does not have get the labels of the hierarchy.
+The value of another column is compared as text (see ``released``): its place and its label are the number of that text
+in the release, and 0 stands for a text that the release does not have.
 
-A person is a row, or everyone with the same value of the column of people; a row without a name is a person of its own.
-Which row of a person is taken, and the order of people, is drawn by MD5 of the seed and the number of the row.
+A person is a row, or all rows with the same value of the column of people; a row without a name is a separate person.
+The row of a person, and the order of people, are drawn by MD5 of the seed and the number of the row.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RECORD = "record"
 
 @dataclass(frozen=True)
 class Coded:
-    """The tables above: ``columns`` and ``covers`` by number, of which the first are ``quasi_identifiers``."""
+    """The tables above. ``columns`` and ``covers`` are numbered; the first ``quasi_identifiers`` are these."""
 
     tables: TemporaryTables
     columns: tuple[str, ...]
@@ -67,7 +67,7 @@ def code_tables(
 ) -> Coded:
     """Return the codes of an original, a control group with the same columns, and a release.
 
-    ``entity`` is None if each row is a person; a release that has the column does not get it coded.
+    ``entity`` is None if each row is a person. If the release has the entity column, it is not coded.
 
     Raises:
         HierarchyError: a hierarchy has no row for a value of the control group.
@@ -125,7 +125,7 @@ def code_tables(
     labels += [sql.named(sql.column("label", alias), label_name(n)) for n, alias in zip(numbers, aliases, strict=True)]
     shown = text_joins(sql.column(shared_name(number), "released") for number in others)
     tables.make("attacks/control/coded", "the release as codes", {"labels": labels}, {"texts": shown})
-    # 4. What labels cover.
+    # 4. The values that labels cover.
     covers = [
         make_covers(engine, candidates.labels[found.number], found, one_level=candidates.assumed) for found in places
     ]

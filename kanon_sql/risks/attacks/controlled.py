@@ -1,29 +1,30 @@
 """Singling out, linkability and inference against a control group of people who are not in the release.
 
-They are the attacks of Anonymeter (see ``residual``), on tables whose labels may stand for several values. A released
+These are the attacks of Anonymeter (see ``residual``), on tables whose labels may stand for several values. A released
 row is a *candidate* for a person if each of its labels in the known columns covers the person's value there. Nothing
-else is used: neither which rows were suppressed, nor that a class has no room for more people than rows, which would be
-known of the people in the original alone.
+else is used: neither which rows were suppressed, nor that a class has no room for more people than rows, which an
+attacker would know only for people of the original.
 
-*Targets* are people of the original, and people of the control group, in drawn order, up to a number. Of a person with
-several rows one is drawn. A guess is right or wrong; what is drawn is drawn anew for each target.
+*Targets* are people of the original, and people of the control group, in random order, up to a number. If a person has
+several rows, one is drawn. A guess is right or wrong; random choices are made separately for each target.
 
 1. Inference. The attacker knows some columns of a target and guesses another one: the most frequent label among the
-   candidates, of equally frequent ones a drawn one, without candidates the most frequent label of the release. It is
+   candidates, with ties broken at random; without candidates, the most frequent label of the release. The guess is
    right if the label covers the target's value: a label of a generalized column stands for several. Baseline: the most
-   frequent label of the release, for every target. (Anonymeter's is a random row's value, which is right less often:
-   whoever has seen the published marginals does better.)
+   frequent label of the release, for every target. (Anonymeter's is a random row's value, which is right less often: an
+   attacker who has seen the published marginals does better.)
 2. Linkability. Two sources know different columns of a target. The attacker picks one candidate by the columns of the
-   first source and one by those of the second, each candidate being as likely as any other: so the right row is picked
-   from a class of k with probability 1/k. It is right if both picks are the same released row. Without candidates by
-   one of them there is no link. Baseline: two random rows of the release.
-3. Singling out. A predicate is the labels that a released row has in a set of columns in which no other released row
-   is like it: any published columns, but those of which the original has fewer than half of the released values (they
-   are pseudonyms, or made up). The sets are those of up to 3 columns in which most rows are alone (the first 5), and
-   all columns together; each row is used once, with a drawn one of its sets. It is right if exactly one person of the
-   original satisfies it: has a row whose values all labels cover. There are no more predicates than people of the
-   control group, so that these are seldom matched by several. Baseline: predicates over the same columns, the label of
-   each column taken from a random row of its own. The control rate is ``residual.control_of_singling_out``.
+   first source and one by those of the second, each uniformly at random: so the right row is picked from a class of k
+   with probability 1/k. The guess is right if both picks are the same released row. If one of them has no candidates,
+   there is no link. Baseline: two random rows of the release.
+3. Singling out. A predicate is the labels of a released row in a set of columns in which no other released row has the
+   same labels. It may use any published columns, except columns whose released values are mostly missing from the
+   original, which has fewer than half of them (pseudonyms, or made-up values). The sets are those of up to 3 columns in
+   which most rows are alone (the first 5), and all columns together; each row is used once, with a random one of its
+   sets. The guess is right if exactly one person of the original satisfies it: has a row whose values all labels cover.
+   There are no more predicates than people of the control group, so that several of them seldom match the same
+   predicate. Baseline: predicates over the same columns, the label of each column taken from a different random row.
+   The control rate is ``residual.control_of_singling_out``.
 """
 
 from __future__ import annotations
@@ -66,20 +67,20 @@ Name = Literal["singling out", "linkability", "inference"]
 CONTROLLED: tuple[Name, ...] = get_args(Name)
 """Attacks whose guesses are compared with guesses about a control group."""
 TARGETS = 2_000
-"""Guesses are about so many people of each group, by default."""
+"""Default number of people of each group to guess about."""
 _SOURCES = 2
 _FEW = 3
-"""Columns that an attacker knows by default, beside all quasi-identifiers."""
+"""Number of columns that an attacker knows by default, besides all quasi-identifiers."""
 _KNOWN = ("classes", "members", "pairs")
 _SETS = 5
-"""Sets of up to three columns whose labels make predicates."""
+"""Number of sets of up to three columns whose labels make predicates."""
 
 
 @dataclass(frozen=True)
 class Guessing:
-    """How guesses are made, about so many people of each group at most.
+    """How guesses are made, about a maximum number of people of each group.
 
-    ``knows`` are the columns that the attacker knows: of one source, or of two; without any, they are chosen.
+    ``knows`` are the columns that the attacker knows: of one source, or of two. If empty, they are chosen.
     """
 
     knows: tuple[tuple[str, ...], ...] = ()
@@ -99,22 +100,22 @@ class Guessing:
 
 @dataclass(frozen=True)
 class Controlled(Attack):
-    """What an attack guessed about people in the scope of a release, and about a control group."""
+    """The guesses of an attack about people in a release, and about a control group."""
 
     name: Name
     column: str | None = None  # the column that was inferred; None for other attacks
-    # the columns that the attacker knows; of linkability those of each source; none for singling out
+    # the columns that the attacker knows; for linkability, of each source; none for singling out
     knows: tuple[tuple[str, ...], ...] = ()
-    # how many guesses about people of the original were right
+    # the rate of right guesses about people of the original
     in_release: Rate = field(default_factory=lambda: Rate(0, 0))
-    # how many guesses were, that anybody makes who knows the published marginals alone
+    # the rate of right guesses by someone who knows only the published marginals
     baseline: Rate = field(default_factory=lambda: Rate(0, 0))
-    # how many guesses about the control group were right; of singling out, how many predicates exactly one of its
-    # people satisfies
+    # the rate of right guesses about the control group; for singling out, of predicates that exactly one of its people
+    # satisfies
     control: Rate = field(default_factory=lambda: Rate(0, 0))
     people: int = 0
-    control_people: int = 0  # people of the control group whom predicates were compared with
-    reason: str | None = None  # why it was not made; None if it was
+    control_people: int = 0  # people of the control group with whom predicates were compared
+    reason: str | None = None  # why the attack was not made; None if it was
     doubted = frozenset({"finds nothing", "not meaningful"})
     doubt = f"{ANOTHER_TABLE}; or has it people of the control group?"
 
@@ -124,19 +125,19 @@ class Controlled(Attack):
 
     @cached_property
     def control_estimate(self) -> EstimatedShare:
-        """The control rate; of singling out, an upper bound of it."""
+        """The control rate; for singling out, an upper bound of it."""
         if self.name == "singling out" and self.people and self.control_people:
             return control_of_singling_out(self.control, self.people, self.control_people)
         return self.control.estimate
 
     @property
     def is_bound(self) -> bool:
-        """Whether the control rate is an upper bound, and so the risk a lower one."""
+        """True if the control rate is an upper bound, so that the risk is a lower bound."""
         return self.name == "singling out" and self.control_people < self.people
 
     @cached_property
     def risk(self) -> EstimatedShare | None:
-        """The risk with its interval; None where nothing was guessed, or all of the control group was guessed right."""
+        """The risk with its interval; None without guesses, or if all guesses about the control group were right."""
         if self.reason is not None or not self.in_release.guesses or not self.control.guesses:
             return None
         if self.name == "singling out":
@@ -145,17 +146,17 @@ class Controlled(Attack):
 
     @property
     def succeeded(self) -> bool:
-        """Whether guesses are more often right about people in the release: the interval of the risk excludes 0."""
+        """True if guesses are right more often about people in the release: the interval of the risk excludes 0."""
         return self.risk is not None and self.risk.low > 0
 
     @property
     def is_guessing(self) -> bool:
-        """Whether the attack was no better than its baseline, so that it says nothing about the risk."""
+        """True if the attack was no better than its baseline, so that it says nothing about the risk."""
         return self.in_release.share <= self.baseline.share
 
     @property
     def meaningless(self) -> bool:
-        """Whether it was no better than its baseline, or all guesses about the control group were right."""
+        """True if it was no better than its baseline, or all guesses about the control group were right."""
         return self.in_release.guesses > 0 and (self.risk is None or (self.is_guessing and not self.succeeded))
 
     def sentence(self) -> str:
@@ -175,7 +176,7 @@ class Controlled(Attack):
 
     @property
     def _rates(self) -> str:
-        """What was right of the guesses about each group, and by the baseline."""
+        """The right guesses about each group, and by the baseline."""
         guesses, right, baseline = self.in_release.guesses, rate(self.in_release.share), rate(self.baseline.share)
         control = self.control_estimate
         if self.name == "singling out":
@@ -217,7 +218,7 @@ class Controlled(Attack):
 
 
 def _know(coded: Coded, known: Sequence[int], at_most: int) -> None:
-    """Make the candidates of the targets by columns: ``classes``, their ``members``, and ``pairs``."""
+    """Find the candidates of the targets by columns: ``classes``, their ``members``, and ``pairs``."""
     tables, labels = coded.tables, [label_name(number) for number in known]
     places: Values = {"places": [sql.column(place_name(number), "sides") for number in known], "at_most": at_most}
     tuples = tables.make("attacks/control/targets_known", "known values of targets", places)
@@ -229,7 +230,7 @@ def _know(coded: Coded, known: Sequence[int], at_most: int) -> None:
 
 
 def _match(coded: Coded, columns: Sequence[int], tuples: exp.Table, labelled: exp.Query) -> None:
-    """Make classes by the labels of columns, numbered, and the pairs of a tuple and a class that covers it."""
+    """Make numbered classes by the labels of columns, and the pairs of a tuple and a class that covers it."""
     tables, covers = coded.tables, [coded.covers[number] for number in columns]
     numbered = make_table(tables.engine, "kanon_numbered", labelled, "classes by some columns")
     classes, ordered = number_classes(tables.engine, tuples, numbered, covers)
@@ -248,7 +249,7 @@ def _rates(rows: Sequence[tuple[Any, ...]]) -> tuple[Rate, Rate, Rate]:
 
 
 def infer(coded: Coded, known: Sequence[int], secrets: Sequence[int], at_most: int) -> Iterator[Controlled]:
-    """Yield what is inferred of each secret column by one who knows others of up to so many people of each group."""
+    """Yield the inference of each secret column by an attacker who knows others of ``at_most`` people of each group."""
     tables, names = coded.tables, tuple(coded.columns[number] for number in known)
     _know(coded, known, at_most)
     for secret in secrets:
@@ -266,7 +267,7 @@ def infer(coded: Coded, known: Sequence[int], secrets: Sequence[int], at_most: i
 
 
 def link_sources(coded: Coded, first: Sequence[int], second: Sequence[int], at_most: int) -> Controlled:
-    """Return how often two sources, each with columns of its own, pick the same released row for a person."""
+    """Return how often two sources, each with its own columns, pick the same released row for a person."""
     tables, seed = coded.tables, str(coded.seed)
     for name, known in (("first", first), ("second", second)):
         _know(coded, known, at_most)
@@ -284,8 +285,8 @@ def link_sources(coded: Coded, first: Sequence[int], second: Sequence[int], at_m
 
 
 def found_in_original(coded: Coded) -> list[int]:
-    """Return the columns of which the original has at least half of the values that the released rows have."""
-    kept = list(range(coded.quasi_identifiers))  # their labels all cover some value
+    """Return the columns for which the original has at least half of the values of the released rows."""
+    kept = list(range(coded.quasi_identifiers))  # each of their labels covers some value
     for number in range(coded.quasi_identifiers, len(coded.columns)):
         same = exp.EQ(this=sql.column(place_name(number), "sides"), expression=sql.column(label_name(number), "coded"))
         title = f"rows whose {coded.columns[number]} the original has"
@@ -313,7 +314,7 @@ def single_out(coded: Coded, columns: Sequence[int], at_most: int) -> Controlled
     predicates = tables.make("attacks/control/predicates", "predicates from the release", values)
     tables.drop("alone")
     (number,) = tables.engine.row(sql.select_count(predicates), "predicates")
-    # 3. How many of them single out, and how many of random ones.
+    # 3. How many of them single out a person, and how many random ones.
     right = by_chance = in_control = 0
     for place, subset in enumerate(chosen):
         original, control = _singled_out(coded, subset, _predicated(coded, place, [*_labels(subset, "coded")], None))
@@ -348,9 +349,9 @@ def _identifying_sets(coded: Coded, columns: Sequence[int]) -> list[list[int]]:
 
 
 def _predicated(coded: Coded, place: int, labels: list[exp.Column], drawn: Sequence[int] | None) -> exp.Query:
-    """Return the query of the labels of predicates over a set of columns, and how many have the same.
+    """Return the query of the labels of predicates over a set of columns, and how many have the same labels.
 
-    They are those of a row; with ``drawn`` columns, each is the label of a random row of its own.
+    The labels are those of a row; if ``drawn`` columns are given, each label is from a different random row.
     """
     own, relation = sql.column(RECORD, "predicates"), coded.tables.known["coded"]
     joins = [(sql.aliased(relation, "coded"), exp.EQ(this=sql.column(RECORD, "coded"), expression=own))]
@@ -379,7 +380,7 @@ def _singled_out(coded: Coded, subset: Sequence[int], labelled: exp.Query) -> tu
     return found.get(False, 0), found.get(True, 0)
 
 
-# All of them
+# All attacks
 
 
 def controlled_attacks(
@@ -393,7 +394,7 @@ def controlled_attacks(
 ) -> Iterator[Controlled]:
     """Yield singling out, linkability and inference.
 
-    ``sensitive`` are the columns that are inferred; without any, all that are published and not known.
+    ``sensitive`` are the columns to infer; if empty, all published columns that are not known.
     """
     coded = code_tables(original.relation, control.relation, candidates, released, entity, guessing.seed)
     quasi_identifiers = [own.hierarchy.column for own in candidates.places]
@@ -422,9 +423,9 @@ def _known(
 ) -> tuple[list[tuple[int, ...]], tuple[list[int], list[int]] | None]:
     """Return the sets of columns that attackers know, by their numbers, and the two sources of linkability.
 
-    These are the columns that were named, else quasi-identifiers: the up to three of them in which most people are
-    alone, and all of them. For linkability they are dealt out to two sources, the one with most different values first:
-    1st, 4th, 5th, 8th, ... and 2nd, 3rd, 6th, ... There are no two sources of one column.
+    These are the named columns, or else quasi-identifiers: the up to three of them in which most people are alone, and
+    all of them. For linkability they are dealt to two sources, in descending order of distinct values: 1st, 4th, 5th,
+    8th, ... and 2nd, 3rd, 6th, ... One column cannot make two sources.
     """
     if guessing.knows:
         by_name = {name: number for number, name in enumerate(coded.columns)}

@@ -1,16 +1,17 @@
-"""What the candidates of a person say of a sensitive column.
+"""Inferences about a sensitive column from the candidates of a person.
 
-Homogeneity: whose sensitive value is the same in all rows that the person can be in, or in most of them? Who is among k
-people who all have the same disease has that disease, whichever of them she is (Machanavajjhala 2007). And where it is
-known how many rows of a class are whose: who has 20 of its 24 rows has some of its 20 rows of one disease.
+Homogeneity: for which people is the sensitive value the same in all rows that they can be in, or in most of them? If k
+people all have the same disease, a person among them has that disease, whichever of them the person is (Machanavajjhala
+2007). And if it is known how many rows of a class a person has: a person with 20 of its 24 rows has at least some of
+its 20 rows of one disease.
 
-Background knowledge: whose sensitive value is certain for one who can rule some values out? The worst case: the
-attacker rules out values that are not the true one, and just those among the candidates. With at most m + 1 different
-values among them, m are enough. Where the whole table has no more than m + 1 values, ruling out m of them says
-everything without a release; that is no success of the attack.
+Background knowledge: for which people is the sensitive value certain if an attacker can rule some values out? The worst
+case: the attacker rules out values other than the true one, and exactly those among the candidates. If these have at
+most m + 1 different values, m are enough. If the whole table has no more than m + 1 values, ruling out m of them
+reveals everything without a release; that does not count as a success of the attack.
 
-Baseline: whoever knows no column of a person guesses the most frequent published value, which is right for a share of
-the released rows. It is said beside what an attack found; a value that is certain is more than a guess, so that it
+Baseline: an attacker who knows no column of a person guesses the most frequent published value, which is right for a
+share of the released rows. It is reported beside the results. A certain value is more than a guess, so the baseline
 changes no verdict.
 """
 
@@ -44,7 +45,7 @@ class _Counted(NamedTuple):
 
 
 class _Guess(Attack):
-    """What is known of one sensitive column."""
+    """The inferences about one sensitive column."""
 
     column: str
     baseline: float | None
@@ -56,7 +57,7 @@ class _Guess(Attack):
 
     @property
     def _said_of_baseline(self) -> str:
-        """What anybody guesses right who knows nothing but how often each value was published."""
+        """What anyone guesses right who knows only how often each value was published."""
         if self.baseline is None:
             return ""
         right = f"is right for {rate(self.baseline)} of the rows"
@@ -65,20 +66,20 @@ class _Guess(Attack):
 
 @dataclass(frozen=True)
 class Homogeneity(_Guess):
-    """What is known of one sensitive column."""
+    """The inferences about one sensitive column."""
 
     column: str
-    confidence: float  # the share of one value among the candidates that counts as known
+    confidence: float  # the share of one value among the candidates from which it counts as known
     rows: int
-    rows_certain: int  # rows all whose candidates have one value
-    rows_certain_right: int  # those for which it is the true one
+    rows_certain: int  # rows whose candidates all have one value
+    rows_certain_right: int  # those for which this value is the true one
     rows_confident: int  # rows for which one value has at least that share
     rows_confident_right: int  # those for which the guess is right
-    rows_open: int = 0  # rows for which that is possible, and not certain: some of their classes may still be ruled out
-    # people of whom some row has a value for certain, since they have more rows of a class than it has with other
-    # values; None where people are not counted, or it is not known who is in which class
+    rows_open: int = 0  # rows for which this is possible but not certain: some of their classes may still be ruled out
+    # people who certainly have a value in some row, because they have more rows of a class than it has with other
+    # values; None if people are not counted, or it is not known who is in which class
     people_by_number: int | None = None
-    # the share of released rows that have the most frequent value: what anybody guesses right
+    # the share of released rows with the most frequent value: the rate of right guesses without knowledge
     baseline: float | None = None
     name = "homogeneity"
 
@@ -88,7 +89,7 @@ class Homogeneity(_Guess):
 
     @property
     def leaves_open(self) -> bool:
-        """Whether the labels leave open whether it did."""
+        """True if the labels do not settle whether it succeeded."""
         return self.rows_open > 0
 
     def sentence(self) -> str:
@@ -118,31 +119,31 @@ class Homogeneity(_Guess):
 
 @dataclass(frozen=True)
 class Background(_Guess):
-    """What is known of one sensitive column by one who can rule out values."""
+    """The inferences about one sensitive column by an attacker who can rule out values."""
 
     column: str
-    values: int  # its different values in the original
+    values: int  # number of distinct values in the original
     rows: int
-    rows_certain: dict[int, int]  # for each number of values that are ruled out, rows whose value is certain then
-    # ... rows for which that is possible, and not certain: some of their classes may still be ruled out.
+    rows_certain: dict[int, int]  # for each number of ruled-out values, rows whose value is then certain
+    # ... rows for which this is possible but not certain: some of their classes may still be ruled out.
     rows_open: dict[int, int]
-    # the share of released rows that have the most frequent value: what anybody guesses right
+    # the share of released rows with the most frequent value: the rate of right guesses without knowledge
     baseline: float | None = None
     name = "background knowledge"
 
     @property
     def succeeded(self) -> bool:
-        """Whether some row is certain after ruling out values that do not leave one for everyone."""
+        """True if some row is certain after ruling out values, if these do not leave one value for everyone."""
         return self._says_something(self.rows_certain)
 
     @property
     def leaves_open(self) -> bool:
-        """Whether the labels leave open whether it did."""
+        """True if the labels do not settle whether it succeeded."""
         return self._says_something(self.rows_open)
 
     @property
     def meaningless(self) -> bool:
-        """Whether each number of values that is ruled out leaves one for everyone, with or without a release."""
+        """True if each number of ruled-out values leaves one for everyone, with or without a release."""
         return self.values <= min(self.rows_certain) + 1
 
     def sentence(self) -> str:
@@ -198,7 +199,7 @@ def guess(
     ruled_out: int,
     by_original: ClassPeople | None,
 ) -> tuple[Homogeneity, Background]:
-    """Return what candidates say of a shared column; ``by_original`` is None if people are not counted."""
+    """Return the inferences about a shared column; ``by_original`` is None if people are not counted."""
     engine, people = candidates.engine, candidates.people
     column, shared = released.shared[number].original, sql.column(shared_name(number))
     own, of_release = truth(people.value(column, "original"), column), {"released": released.relation}

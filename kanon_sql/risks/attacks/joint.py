@@ -1,19 +1,19 @@
 """Joint release: which rows are alike in both of two releases of one table, and which values they have.
 
-Rows that are in the same class of the one release and in the same class of the other are alike in both; so are rows of
-one class that the other release left out. Such a group is what both releases leave of a person's classes: the
-intersection of two classes, or what remains of a class when the published classes of the other release are subtracted
-from it. Each row of a group could be that of each other person in it: to exchange two of them changes no release. So a
-group of k people hides each of them among k, whatever else is computed from both releases; one of fewer may not.
+Rows that are in the same class of one release and in the same class of the other are alike in both; so are rows of one
+class that the other release left out. Such a group is what both releases leave of a person's classes: the intersection
+of two classes, or the rest of a class after the published classes of the other release are subtracted from it. Each row
+of a group could belong to any other person in it: exchanging two of them changes no release. So a group of k people
+hides each of them among k, regardless of what else is computed from both releases; a smaller group may not.
 
-1. The class of each tuple in each release (see ``candidates``). Where several are possible, only people whose classes
-   are certain count as alike.
-2. The groups, and how many people are in each (``joint_groups``, ``joint_sizes``).
-3. The values of a sensitive column that each group can have: bounds for how often it has each value, from the values of
-   its classes less those of the other groups in them, until nothing changes (``joint_bounds_next``).
-4. Of a sensitive column that one release has alone, the values that a group can have where rows of both releases are
-   joined by the other columns that both show, as a cost: those of the rows of its class there that are like some row of
-   its class in the other release (``joint_linked``).
+1. The class of each tuple in each release (see ``candidates``). If several are possible, only people whose classes are
+   certain count as alike.
+2. The groups, and the number of people in each (``joint_groups``, ``joint_sizes``).
+3. The values of a sensitive column that each group can have: bounds for the frequency of each value, from the values of
+   its classes minus those of the other groups in them, until nothing changes (``joint_bounds_next``).
+4. For a sensitive column of only one release, the values that a group can have if rows of both releases are joined by
+   the other columns that both show, as a cost: the values of the rows of its class there that equal some row of its
+   class in the other release (``joint_linked``).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from kanon_sql.risks.attacks.candidates import Candidates
     from kanon_sql.risks.temporary import Values
 
-_ROUNDS = 30  # of subtraction; each tightens a bound of some group by a row at least, and few are ever needed
+_ROUNDS = 30  # of subtraction; each tightens a bound of some group by at least one row, and few are ever needed
 
 
 @dataclass(frozen=True)
 class JointClasses:
-    """How small groups get that are alike in two releases."""
+    """The sizes of groups that are alike in two releases."""
 
     groups: int
     smallest: int | None  # people in the smallest group; rows if no column names people; None if there are no groups
@@ -55,21 +55,21 @@ class JointClasses:
 
     @property
     def below_k(self) -> int:
-        """People in groups of fewer than k; rows where no column names people, or they name no person."""
+        """People in groups of fewer than k; rows if no column names people, or they name no person."""
         return self.people_below_k or self.rows_below_k
 
 
 @dataclass(frozen=True)
 class Known:
-    """What two releases together say of a sensitive column."""
+    """What two releases together reveal about a sensitive column."""
 
     column: str
-    least: int  # how many different values a group must have: the l of l-diversity, or 2
-    rows_certain: int  # rows for which one value is possible
-    rows_certain_right: int  # those for which it is the true one
+    least: int  # required number of different values in a group: the l of l-diversity, or 2
+    rows_certain: int  # rows with only one possible value
+    rows_certain_right: int  # those for which this value is the true one
     rows_certain_together: int  # those for which it is not certain from one of the releases alone
     rows_alike: int  # rows in groups of k or more with fewer than ``least`` values, though their classes have as many
-    joined_by: tuple[str, ...] = ()  # the columns by which rows were joined, where one release alone has the column
+    joined_by: tuple[str, ...] = ()  # the columns by which rows were joined, if only one release has the column
 
     def sentence(self, rows: int) -> str:
         said = f"the value of {self.column} is certain for {share(self.rows_certain, rows)}"
@@ -90,14 +90,14 @@ class Known:
 
 @dataclass(frozen=True)
 class Joint(Attack):
-    """What a second release of the same table adds."""
+    """The additional risk of a second release of the same table."""
 
     other: str
-    k: int  # a smaller group than this is a success of the attack
-    rows: int  # rows of the original that are in one of the releases, or in both
+    k: int  # a smaller group is a success of the attack
+    rows: int  # rows of the original that are in at least one of the releases
     classes: JointClasses
     known: tuple[Known, ...]
-    # Whether one of the releases has rows that the original cannot have. Then nothing is known to fail.
+    # Whether one of the releases has rows that the original cannot have. Then no attack is known to fail.
     contradicted: bool = False
     name = "joint release"
 
@@ -111,12 +111,12 @@ class Joint(Attack):
 
     @property
     def succeeded(self) -> bool:
-        """Whether someone is left with fewer than k people, or with too few sensitive values."""
+        """True if someone is left with fewer than k people, or with too few sensitive values."""
         return self.adds or any(known.rows_certain for known in self.known)
 
     @property
     def adds(self) -> bool:
-        """Whether both releases together say what neither says alone."""
+        """True if both releases together reveal something that neither reveals alone."""
         return self.classes.rows_below_k > 0 or any(
             known.rows_certain_together or known.rows_alike for known in self.known
         )
@@ -152,9 +152,9 @@ class Joint(Attack):
 
 @dataclass(frozen=True)
 class InBoth:
-    """A column that is no quasi-identifier, as two releases show it; None if one of them does not.
+    """A column that is not a quasi-identifier, in two releases; None for a release without it.
 
-    ``least``: how many different values of a sensitive column a group must have.
+    ``least`` is the required number of different values of a sensitive column in a group.
     """
 
     first: Shared | None
@@ -171,7 +171,7 @@ class InBoth:
 
 
 class Side:
-    """One of two releases, and what depends on it alone: made when it is first joined, and kept for other joins."""
+    """One of two releases, with tables that depend on it alone: made for the first join, and kept for others."""
 
     def __init__(self, candidates: Candidates) -> None:
         self.candidates = candidates
@@ -181,17 +181,17 @@ class Side:
 
     @cached_property
     def found(self) -> exp.Table:
-        """What each tuple finds: the number of a class, or one below 0 that stands for several."""
+        """The class number that each tuple finds, or a number below 0 that stands for several classes."""
         return self._tables.make("attacks/joint/found", "what tuples find in one release")
 
     @cached_property
     def choices(self) -> exp.Table:
-        """The classes behind what tuples find."""
+        """The classes behind the numbers that tuples find."""
         return self._tables.make("attacks/joint/choices", "the classes behind it", found=self.found)
 
     @cached_property
     def is_certain(self) -> bool:
-        """Whether no tuple finds several classes."""
+        """True if no tuple finds several classes."""
         if self.candidates.certain:
             return True
         several = exp.LT(this=sql.column("found"), expression=sql.literal(0))
@@ -200,11 +200,11 @@ class Side:
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:
-        """A hash of the tuples and rows of each class, whatever its number is: like classes have the same."""
+        """A hash of the tuples and rows of each class, without its number: equal classes have equal hashes."""
         return self._tables.row("attacks/joint/shape", "which tuples classes have")
 
     def values(self, shown: Shared) -> tuple[exp.Table, exp.Table]:
-        """Return the values of a column in each class, and those that are left to who finds the same."""
+        """Return the values of a column in each class, and the values that remain for tuples that find the same."""
         if shown not in self._values:
             query, title = class_values(self.candidates, shown), f"{shown.original.name} in classes"
             in_classes = self._tables.keep("class_values", query, f"{title} of the release")
@@ -213,11 +213,11 @@ class Side:
         return self._values[shown]
 
     def linked(self, by: Sequence[Shared], sensitive: Shared | None = None) -> exp.Table:
-        """Return the classes, from 1, with what rows are joined by, and the values of a sensitive column."""
+        """Return the classes, from 1, with the values by which rows are joined and those of a sensitive column."""
         shown = [*by, *([] if sensitive is None else [sensitive])]
         released = make_released(self.candidates, shown).relation
         parts: list[exp.Expr] = []
-        for number in range(len(by)):  # with its length, so that no values are like others when put together
+        for number in range(len(by)):  # with its length, so that different values cannot be equal when concatenated
             name = sql.column(shared_name(number))
             length = sql.cast(exp.Length(this=name), "VARCHAR")
             parts += [length, sql.literal(":"), name.copy()]
@@ -234,10 +234,10 @@ class Side:
 
 
 def least_values(models: Iterable[tuple[str, Any, str | None]]) -> dict[str, int]:
-    """Return how many different values of each sensitive column models require of a class.
+    """Return how many different values of each sensitive column models require in a class.
 
-    ``models`` has the name of each, what it requires, and its sensitive column. Only of l-diversity (distinct, entropy
-    and recursive) that number is known; other models require a distribution.
+    ``models`` has the name of each, its requirement, and its sensitive column. The number is known only for l-diversity
+    (distinct, entropy and recursive); other models require a distribution.
     """
     least: dict[str, int] = {}
     for name, required, column in models:
@@ -256,10 +256,10 @@ def join(
     person: Column | None = None,
     by: Sequence[InBoth] = (),
 ) -> Joint:
-    """Return what a second release, called ``other``, adds; a group of fewer than ``k`` is a success.
+    """Return the additional risk of a second release, called ``other``; a group of fewer than ``k`` is a success.
 
-    Sensitive columns and ``person`` are among the columns that people are known by; without ``person``, each row is
-    about another person. Sensitive columns that one release shows alone are joined ``by`` columns that both show.
+    Sensitive columns and ``person`` are among the columns by which people are known. Without ``person``, each row is
+    about another person. Sensitive columns that only one release shows are joined ``by`` columns that both show.
     """
     joined = _Joined(sides, k, person)
     try:
@@ -307,7 +307,7 @@ class _Joined:
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
     def known(self, column: InBoth) -> Known:
-        """Return what is known of a column that both releases show."""
+        """Return what is revealed about a column that both releases show."""
         tables, name = self.tables, column.original.name
         own = truth(self._people.value(column.original, "original"), column.original)
         tables.make("attacks/joint/own_values", f"{name} among rows that are alike in both releases", {"value": own})
@@ -316,7 +316,7 @@ class _Joined:
         few = exp.LT(this=sql.column("size"), expression=sql.literal(column.least))
         few_query = sql.select_count(different).where(few)
         if not tables.engine.row(few_query, f"groups with few values of {name}")[0]:
-            # To exchange people of a group changes nothing, so that no value of it is certain.
+            # Exchanging people of a group changes nothing, so no value is certain.
             return Known(name, column.least, 0, 0, 0, 0)
         valued = ["own_values"]
         for (side_name, side), shown in zip(self._sides.items(), column.sides, strict=True):
@@ -334,7 +334,7 @@ class _Joined:
         return Known(name, column.least, *found)
 
     def linked(self, column: InBoth, by: Sequence[InBoth]) -> Known:
-        """Return what is known of a column of one release by who joins its rows with those of the other."""
+        """Return what joining the rows of both releases reveals about a column of one."""
         name, places = column.original.name, ("first_choices", "second_choices")
         tables = []
         for place, (side, shown) in enumerate(zip(self._sides.values(), column.sides, strict=True)):
@@ -352,7 +352,7 @@ class _Joined:
         return Known(name, column.least, certain, certain, certain, few, names)
 
     def _keep_bounds(self, name: str) -> None:
-        """Make the bounds of how often each group has each value, until subtraction changes nothing any more."""
+        """Make the bounds of how often each group has each value; subtract until nothing changes."""
         self.tables.make("attacks/joint/bounds", f"how often {name} can be in groups")
         width = self._width()
         for _ in range(_ROUNDS):
@@ -369,7 +369,7 @@ class _Joined:
         return found or 0
 
     def _keep_sizes(self, name: str, groups: exp.Table, *, apart: bool) -> exp.Table:
-        """Make a table of what groups have for certain."""
+        """Make a table of the certain rows of groups."""
         if self._are_certain:
             self.tables.known[name] = groups
             return groups

@@ -1,4 +1,4 @@
-"""Linkage: in how few rows of the release can a person be? And of how few people are these?"""
+"""Linkage: in how few rows of the release can a person be, and how few people do these rows belong to?"""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from kanon_sql.risks.attacks.released import ClassPeople
 
 _UP_TO = (1, 2, 4, 9, 19, 49, 99, 999)
-"""The upper ends of what sizes are counted together."""
+"""The upper ends of the ranges of sizes that are counted together."""
 
 
 @dataclass(frozen=True)
 class LinkedPeople:
-    """Of how many people the rows are that people of the original find.
+    """The number of people behind the rows that people of the original find.
 
-    Where labels leave it open who was published in which class, there are two figures: at least, and ``at_most``.
+    If the labels do not settle who was published in which class, there are two figures: at least, and ``at_most``.
 
     Attributes:
         smallest_class: people of the class with the fewest; None for a release without rows.
-        smallest: the fewest people among whose rows a person is; None if no person finds a row.
-        rows_below_k: rows of the original that find rows of fewer than k people, and some.
-        rows_open: further rows of which that is possible, and not certain.
+        smallest: the fewest people whose rows a person finds; None if no person finds a row.
+        rows_below_k: rows of the original that find rows of some, but fewer than k people.
+        rows_open: further rows for which this is possible but not certain.
         people_below_k, people_open: distinct people of these.
     """
 
@@ -63,45 +63,45 @@ class LinkedPeople:
 
 @dataclass(frozen=True)
 class Linkage(Attack):
-    """What looking people up by their quasi-identifiers gives."""
+    """The result of looking people up by their quasi-identifiers."""
 
-    k: int  # fewer candidate rows than this, and a person is found
+    k: int  # with fewer candidate rows than this, a person is found
     rows: int
-    rows_without_class: int  # those that no class covers: suppressed rows, or rows of another table
+    rows_without_class: int  # rows that no class covers: suppressed rows, or rows of another table
     rows_with_one_class: int
     share_with_one_class: float
-    smallest_single_class: int | None  # rows of the smallest class that is found alone
-    smallest: int | None  # the fewest candidate rows that a row of the original finds; None if none finds any
-    rows_below_k: int  # rows that find fewer than k candidates, and some
-    rows_open: int  # rows of which that is possible, and not certain: some of their classes may still be ruled out
+    smallest_single_class: int | None  # rows of the smallest class that is the only one found
+    smallest: int | None  # the fewest candidate rows that a row of the original finds; None if no row finds any
+    rows_below_k: int  # rows that find some, but fewer than k candidates
+    rows_open: int  # rows for which this is possible but not certain: some of their classes may still be ruled out
     # the fewest rows (people, if they are counted) of the original that a row of the release can be; None for a release
     # without rows, and if the original cannot have its rows
     fewest_fitting: int | None
     rows_fitting_few: int  # rows of the release that fewer than k can be
-    # whether there may be further ones: in classes of fewer than k, from which some may be ruled out
+    # whether there may be more of them: in classes of fewer than k, from which some may be ruled out
     fitting_open: bool
-    sizes: dict[str, int]  # for ranges of sizes, such as ``5-9``, how many rows find so many candidates
-    people: LinkedPeople | None = None  # the same in people; None if the original does not say who its rows are about
-    # people whose rows the pseudonyms of a release tie together, in classes in which fewer than k people have rows
-    # together
+    sizes: dict[str, int]  # for ranges of sizes, such as ``5-9``, how many rows find that many candidates
+    people: LinkedPeople | None = None  # the same in people; None if the original does not name the people of its rows
+    # people whose rows are linked by the pseudonyms of a release, in a combination of classes that fewer than k people
+    # have
     people_tied: int = 0
-    fewest_tied: int | None = None  # the fewest people who have rows in the same classes; None if no column ties rows
-    of_some: bool = False  # whether the policy requires k of some of the columns alone
+    fewest_tied: int | None = None  # the fewest people who have rows in the same classes; None if no column links rows
+    of_some: bool = False  # whether the policy requires k only for some of the columns
     name = "linkage"
     doubted = frozenset({"finds nothing"})
 
     @property
     def succeeded(self) -> bool:
-        """Whether some row is linked to fewer than k rows, or some row of the release to fewer than k of the original.
+        """True if some row is linked to fewer than k rows, or some row of the release to fewer than k of the original.
 
-        Where people are counted, also to fewer than k people.
+        If people are counted, also to fewer than k people.
         """
         of_people = self.people is not None and self.people.rows_below_k > 0
         return self.rows_below_k > 0 or of_people or self.rows_fitting_few > 0 or self.people_tied > 0
 
     @property
     def leaves_open(self) -> bool:
-        """Whether the labels leave open whether it did."""
+        """True if the labels do not settle whether it succeeded."""
         people_open = 0 if self.people is None else self.people.rows_open
         return self.rows_open > 0 or people_open > 0 or self.fitting_open
 
@@ -146,9 +146,10 @@ class Linkage(Attack):
 
 
 def link(candidates: Candidates, k: int, found_people: tuple[exp.Table, ClassPeople] | None = None) -> Linkage:
-    """Return what looking people up gives; fewer than ``k`` candidates, and a person is found.
+    """Look people up; with fewer than ``k`` candidates, a person is found.
 
-    ``found_people`` has the rows of each person with each tuple, and the people of each class; None counts rows.
+    ``found_people`` has the rows of each person with each tuple, and the people of each class; if None, rows are
+    counted.
     """
     by = (SIZE, CLASSES, FEWEST)
     query = exp.select(*by, sql.sum_of(sql.column(N))).from_(candidates.found.copy()).group_by(*by)
@@ -183,12 +184,12 @@ def _fitting(
 ) -> tuple[int | None, int, bool]:
     """Return the fewest of the original that a row of the release can be, and how many rows fewer than k can be.
 
-    And whether there may be more such rows. A class of k has k that it can be of, whatever is ruled out.
+    Also whether there may be more such rows. A class of k rows has k that fit, whatever is ruled out.
     """
     if candidates.contradicted:
         return None, 0, False
     who, fitting = candidates.people.tuples, sql.sum_of(sql.column(N, "who"))
-    if found_people is not None:  # a row without a name is of no person
+    if found_people is not None:  # a row without a name belongs to no person
         who, fitting = found_people[0], sql.count_distinct(sql.column("person", "who"))
     query = sql.query(
         "attacks/candidates/fitting",

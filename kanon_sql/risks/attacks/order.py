@@ -1,19 +1,19 @@
 """Order: does the order of the release's rows follow the order of the original?
 
-Rows of a class are alike in their quasi-identifiers and may differ in other columns. If they stand in the order of the
-original, then who knows that order knows which of them is whose (Sweeney's unsorted matching attack).
+Rows of a class are alike in their quasi-identifiers and may differ in other columns. If they are in the order of the
+original, an attacker who knows that order knows which row belongs to whom (Sweeney's unsorted matching attack).
 
 **The rank test.** Rows of the release that are alike in every column are one item. An item's place is the mean place of
-its rows; its score is the mean place of those rows of the original that could be it. If the order says nothing, then
-which of the places goes to which of several items of equally many rows is a matter of chance: so it is when rows are in
-random order, and when they are sorted by a hash of what they show. Within groups of items of one size, of n items, the
-sum of products of the deviations of score and place has the mean 0 and the variance SS(score) SS(place) / (n - 1),
-whatever the scores are; summed over all groups and divided by its standard deviation it is z, normal in good
-approximation where there are many items. It raises a false alarm with a probability of 1 in a million.
+its rows; its score is the mean place of the rows of the original that could be it. If the order reveals nothing, chance
+decides which of the places each of several items with equally many rows gets: this holds if rows are in random order,
+and if they are sorted by a hash of their published values. Within groups of items of one size, of n items, the sum of
+products of the deviations of score and place has the mean 0 and the variance SS(score) SS(place) / (n - 1), whatever
+the scores are. Summed over all groups and divided by its standard deviation it is z, approximately normal if there are
+many items. It raises a false alarm with a probability of 1 in a million.
 
-**Rows in place.** Few items have no place of their own in the mean, be their rows as many as they may. So, if as many
-rows of the original find a class as the release has rows, those rows of the release are counted that stand where the
-original, without the rows that were left out, has one that they can be. By chance these are ``m`` in the mean;
+**Rows in place.** If there are few items, their mean places differ little, however many rows they have. So, if as many
+rows of the original find a class as the release has rows, this test counts the rows of the release at whose position
+the original, without the rows that were left out, has a row that they can be. By chance these are ``m`` in the mean;
 ``m + t`` with a probability of at most 2 exp(-t^2 / (4 m + 2 t)) (Chatterjee 2007, for a random permutation), and all
 of them with one of at most the product of (r!)^(1/r) over all rows, divided by n!, where r rows of the release can be a
 row (Bregman 1973). Together with these the probability of a false alarm stays 1 in a million.
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from kanon_sql.risks.attacks.released import Released
 
 ERROR_PROBABILITY = 1e-6
-"""How often a release in random order is accused."""
+"""Probability of a false alarm for a release in random order."""
 Z_LIMIT = NormalDist().inv_cdf(1 - ERROR_PROBABILITY / 2)
-"""What z must exceed, upwards or downwards."""
+"""Limit of the absolute value of z."""
 _IN_PLACE_PROBABILITY = 1e-9
-"""How often one is accused by the number of rows that stand in their place: a thousandth of the above."""
+"""Probability of a false alarm by the number of rows in place: a thousandth of the above."""
 _TOO_FEW = "too few rows of the release differ: an order that follows the original could be chance"
 _FOLLOW = "the rows follow position"
 
@@ -64,13 +64,13 @@ class Order(Attack):
 
     reason: str | None  # why there is nothing to test; None if there is
     rows: int = 0
-    rows_distinct: int = 0  # those that are like no other row of the release: an order would give them away one by one
+    rows_distinct: int = 0  # rows unlike any other row of the release: an order would reveal them one by one
     # of score and place among items that chance could exchange; None if there are none
     correlation: float | None = None
-    z: float = 0.0  # how many standard deviations that is from the mean of chance
-    # those that stand where the original has one that they can be; None if that was not counted
+    z: float = 0.0  # how many standard deviations the correlation is from the mean of chance
+    # rows at whose position the original has a row that they can be; None if not counted
     rows_in_place: int | None = None
-    chance: float = 1.0  # a probability that as many do by chance, or a larger one
+    chance: float = 1.0  # an upper bound of the probability that as many rows are in place by chance
     name = "order"
 
     @property
@@ -79,7 +79,7 @@ class Order(Attack):
 
     @property
     def follows(self) -> bool:
-        """Whether the order follows that of the original from one end to the other, or backwards."""
+        """True if the order follows that of the original from one end to the other, or backwards."""
         return abs(self.z) > Z_LIMIT
 
     def sentence(self) -> str:
@@ -110,7 +110,7 @@ class Order(Attack):
         }
 
     def public_figures(self) -> dict[str, Any]:
-        """Return the figures without those that are a function of who has which value.
+        """Return the figures that do not depend on who has which value.
 
         With names in their order, a few decimals of a correlation leave one assignment.
         """
@@ -144,7 +144,7 @@ def order_of(candidates: Candidates, released: Released) -> Order:
     if variance > 0 and of_scores > 0 and of_places > 0:
         correlation, z = covariation / sqrt(of_scores * of_places), covariation / sqrt(variance)
     could_succeed = variance > 0 and most / sqrt(variance) > Z_LIMIT
-    # 3. The rows that stand in their place. If others find a class, it is not known which place is whose.
+    # 3. The rows in place. If other rows find a class, it is not known which place belongs to which row.
     query = sql.query(
         "attacks/order/in_place",
         values={"same": _same_as_items([sql.column(name.name, "released") for name in shown])},
@@ -162,14 +162,14 @@ def order_of(candidates: Candidates, released: Released) -> Order:
 
 
 def _same_as_items(shown: Sequence[exp.Expr]) -> exp.Expr:
-    """Return whether a row shows what an item shows."""
+    """Return the condition that a row shows the same values as an item."""
     return sql.all_of(
         exp.EQ(this=sql.column(shared_name(number), "items"), expression=value) for number, value in enumerate(shown)
     )
 
 
 def _chance(in_place: int, rows: int, fitting: float, ways: float) -> float:
-    """Return the bound of the probability that so many rows are in place by chance (see above)."""
+    """Return the bound of the probability that this many rows are in place by chance (see above)."""
     expected = fitting / rows
     more = in_place - expected
     bound = log(2) - more * more / (4 * expected + 2 * more) if more > 0 else 0.0

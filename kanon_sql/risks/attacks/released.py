@@ -1,19 +1,19 @@
 """The rows of a release beside its original: the class of each row, columns that both have, the people of each class.
 
-    kanon_released(position, class, published_1, ...)  rows in order; published_i is never NULL, equal where values are
+    kanon_released(position, class, published_1, ...)  rows in order; published_i is never NULL, equal for equal values
     kanon_persons(tuple, person, n)               rows of the original by tuple and person
     kanon_members(class, person, n, up_to)        people who can have rows in a class (``attacks/people.sql``)
     kanon_in_classes(class, n, possible, at_least, at_most)    people of each class
 
-A value is compared as text, in the form in which the original writes it: 5.0, which a data frame may have made of 5, is
-5 again, if the column of the original holds whole numbers. NULL is a value of its own.
+A value is compared as text, in the form of the original: 5.0, which a data frame may have made of 5, is 5 again if the
+column of the original holds whole numbers. NULL counts as a value.
 
-A release does not name people. Its rows are matched with those of the original by their labels, as by an attacker (see
-``candidates``). Where the rows that can be in a class are as many as it has, they are the rows of the class, and its
-people are known. What is left has rows to choose from: suppressed rows that look like those of a class, or classes with
+A release does not name people. Its rows are matched with those of the original by their labels, as an attacker would do
+(see ``candidates``). If a class has as many rows as can be in it, these are the rows of the class, and its people are
+known. The other classes leave a choice: of suppressed rows that look like those of a class, or of classes with
 overlapping labels. There the people are counted on the safe side, as if those with most rows had been published
-(``at_least``), and the other way round (``at_most``). A release that has the column itself (as pseudonyms, for example)
-is counted by it, unless it tells more people apart than its original has.
+(``at_least``), and the other way round (``at_most``). If the release has the column of people itself (as pseudonyms,
+for example), people are counted by it, unless it has more people than its original.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shared:
-    """A column that the release has as the original has it: in the release, and in the original."""
+    """A column that the release has unchanged: in the release, and in the original."""
 
     released: Column
     original: Column
@@ -110,7 +110,7 @@ def class_values(candidates: Candidates, shown: Shared) -> exp.Query:
 
 
 def _by_class(candidates: Candidates, texts: Sequence[exp.Expr]) -> tuple[exp.Expr, Joins]:
-    """Return the condition that ``classes`` have labels as they are written, and the joins that it needs."""
+    """Return the condition that ``classes`` have the given labels as texts, and the joins that it needs."""
     numbers, joins = labels_of(candidates.labels, texts)
     same = (exp.EQ(this=sql.column(one.alias, "classes"), expression=one.unalias()) for one in numbers)
     return sql.all_of(same), joins
@@ -152,13 +152,13 @@ def persons_of(engine: Engine, people: OriginalRows, entity: Column) -> exp.Tabl
 
 
 def people_by_original(candidates: Candidates, persons: exp.Table, entity: Column) -> ClassPeople:
-    """Return the people of each class of a release, as far as the original tells.
+    """Return the people of each class of a release, as far as the original shows.
 
-    That all labels are on one level is believed where each class then has just the rows that fit it, no label of a
-    column but the root covers more on another level, and none covers less (but one that covers everything). A release
-    that leaves out whole classes is then read as it was made: a row that has the root from another level would be
-    missing in its own class, and who fits a published class was not left out. Else labels are read on any level, for
-    rows that were left out may fit a class on one level as well as those that are in it.
+    kanon assumes that all labels are on one level if each class then has exactly the rows that fit it, no label of a
+    column except the root covers more on another level, and none covers less (except one that covers everything). A
+    release that leaves out whole classes is then read as it was made: a row with the root from another level would be
+    missing in its own class, and people who fit a published class were not left out. Otherwise labels are read on any
+    level, because rows that were left out may fit a class on one level as well as those that are in it.
     """
     counts = exp.select(sql.sum_of(sql.column(N)), sql.count_distinct(sql.column(_PERSON))).from_(persons.copy())
     engine = candidates.engine
@@ -182,8 +182,8 @@ def people_by_release(
 ) -> ClassPeople | None:
     """Return the people of each class of a release that has the column that names them, or its pseudonyms.
 
-    None where the column tells more people apart than there are in the original, in all or in one class: numbers of
-    rows under the name of a person's number, for example.
+    None if the column has more people than the original, in total or in one class: for example, row numbers under the
+    name of a person's number.
     """
     released = make_released(candidates, (Shared(entity, entity),))
     person = exp.Nullif(this=sql.column(shared_name(0)), expression=sql.literal(""))
@@ -210,8 +210,8 @@ def people_by_release(
 def with_people(candidates: Candidates, kept: Sequence[Column], found: ClassPeople) -> exp.Table:
     """Return a copy of a release with the column that names people: each class has as many as are known to be in it.
 
-    Which row of a class is whose is not known, and does not matter to what is counted by class. Where it is not settled
-    who is in a class, its people have names of their own.
+    The assignment of rows to people within a class is unknown, and does not matter for counts by class. If it is not
+    settled who is in a class, its people get separate names.
     """
     texts = [text_of(sql.column(column.name, "written"), column) for column in candidates.columns]
     same, joins = _by_class(candidates, texts)
@@ -251,10 +251,10 @@ def name_people(
     kept: Sequence[Column],
     own: Column | None = None,
 ) -> tuple[exp.Table, ClassPeople] | None:
-    """Return a copy of a release with the column that names people, and what is known of them.
+    """Return a copy of a release with the column that names people, and what is known about them.
 
-    ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are those that the copy
-    has; ``own`` is the release's own column of people. None where it is to be counted by that.
+    ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are the columns of the
+    copy; ``own`` is the release's own column of people. None if people are to be counted by that column.
     """
     known = [own.hierarchy.column for own in places]
     people = make_people(engine, original, [*known, entity], places)

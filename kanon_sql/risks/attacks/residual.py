@@ -1,18 +1,18 @@
-"""The risk that is left when an attack is compared with a control group: rates, their intervals, the risk.
+"""The residual risk of an attack compared with a control group: rates, their intervals, the risk.
 
-An attack makes guesses about people who are in the scope of a release, and the same guesses about people who are not
-(the control group). What is right about both needs no one's record; what is right about the first more often does
-(Giomi, Boenisch, Wehmeyer & Tasnádi 2023, "A Unified Framework for Quantifying Privacy Risk in Synthetic Data", PoPETs
-2023(2)):
+An attack makes guesses about people in the scope of a release, and the same guesses about people outside it (the
+control group). A guess that is right about both needs no one's record. The risk is how much more often it is right
+about the first (Giomi, Boenisch, Wehmeyer & Tasnádi 2023, "A Unified Framework for Quantifying Privacy Risk in
+Synthetic Data", PoPETs 2023(2)):
 
     risk = (attack - control) / (1 - control)
 
 1. A rate is the plain share of right guesses, with Wilson's interval (1927) of 95 %.
-2. The risk is one minus a ratio of two shares of wrong guesses, (1 - attack) / (1 - control). Its interval is put
-   together from the two of Wilson by the method of variance estimates recovery (MOVER; Donner & Zou 2012, "Closed-form
+2. The risk is one minus a ratio of two shares of wrong guesses, (1 - attack) / (1 - control). Its interval is combined
+   from the two of Wilson by the method of variance estimates recovery (MOVER; Donner & Zou 2012, "Closed-form
    confidence intervals for functions of the normal mean and standard deviation", Stat. Methods Med. Res. 21). It
-   excludes 0 exactly where Newcombe's interval (1998) of the difference of the two rates does. Anonymeter propagates
-   half widths instead, which are symmetric, and too narrow where a rate is near 0 or 1. Neither the risk nor an end of
+   excludes 0 exactly if Newcombe's interval (1998) of the difference of the two rates does. Anonymeter propagates
+   half widths instead, which are symmetric, and too narrow if a rate is near 0 or 1. Neither the risk nor an end of
    its interval is written below 0.
 3. Singling out compares a predicate with all n people of the original, and a control group has n_c of them at most. A
    predicate that a person satisfies with probability w matches exactly one of n new people with probability
@@ -20,13 +20,13 @@ An attack makes guesses about people who are in the scope of a release, and the 
    f(1 / n), about 37 % (Cohen & Nissim 2020). Up to w = 1 / n, f as a function of g is increasing and concave, for its
    slope (n / n_c) (1 - w)^(n - n_c) (1 - n w) / (1 - n_c w) falls with w; beyond it, g takes no value at which the
    function would be below f. So by Jensen's inequality the mean of f over all predicates is at most the function at
-   the mean of g, which is what the share of predicates that match exactly one person of the control group estimates.
-   That is the control rate of singling out (``singled_out_by_chance``): for n = n_c it is that share, up to 37 %. Where
+   the mean of g, which is estimated by the share of predicates that match exactly one person of the control group.
+   That is the control rate of singling out (``singled_out_by_chance``): for n = n_c it is that share, up to 37 %. If
    n_c < n it is an upper bound, so that the risk is a lower bound, and the true control rate may be 0: predicates that
    match one of few people may match many of many. The lower end of the control rate is 0 then.
    An attack is compared with the upper end of that bound, and its own interval is the exact one of Clopper and Pearson
-   (1934): the risk excludes 0 only where that is above the other. Few predicates say little: three that are right may
-   be so by chance, for up to 37 % each are.
+   (1934): the risk excludes 0 only if that is above the other. Few predicates prove little: three right ones may be
+   chance, because each is right by chance with up to 37 %.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ class EstimatedShare:
 
 @dataclass(frozen=True)
 class Rate:
-    """How many of some guesses were right."""
+    """The number of right guesses among all guesses."""
 
     right: int
     guesses: int
 
     @property
     def share(self) -> float:
-        """The share of guesses that were right; 0 where there was none."""
+        """The share of right guesses; 0 without guesses."""
         return self.right / self.guesses if self.guesses else 0.0
 
     @property
     def estimate(self) -> EstimatedShare:
-        """The share, with Wilson's interval; all from 0 to 1 where there was no guess."""
+        """The share, with Wilson's interval; 0 to 1 without guesses."""
         n, share = self.guesses, self.share
         if not n:
             return EstimatedShare(0.0, 0.0, 1.0)
@@ -97,7 +97,7 @@ class Rate:
 
 
 def _at_most(right: int, n: int, share: float) -> float:
-    """Return how likely at most so many of n guesses are right, each with a probability above 0 and below 1."""
+    """Return the probability that at most ``right`` of n guesses are right, each with a probability of 0 < p < 1."""
     odds, whole = math.log(share), math.log1p(-share)
     choices = math.lgamma(n + 1)
     logs = (
@@ -107,7 +107,7 @@ def _at_most(right: int, n: int, share: float) -> float:
 
 
 def _share_of(right: int, n: int, chance: float) -> float:
-    """Return the probability of a right guess with which at most so many of n are right with this chance."""
+    """Return the probability of a right guess for which at most ``right`` of n are right with this chance."""
     return root_between(lambda share: _at_most(right, n, share) - chance, 0, 1, _HALVINGS_OF_SHARES)
 
 
@@ -135,10 +135,10 @@ def residual_risk(attack: EstimatedShare, control: EstimatedShare) -> EstimatedS
 
 
 def singled_out_by_chance(in_control: float, people: int, control_people: int) -> float:
-    """Return the share of predicates that match exactly one of new people, at most.
+    """Return an upper bound of the share of predicates that match exactly one of new people.
 
-    ``in_control`` is the share that match exactly one of the ``control_people``, of which there are not more than
-    ``people`` of the original.
+    ``in_control`` is the share that match exactly one of the ``control_people``, who are at most ``people``, the number
+    of people of the original.
     """
     most = 1 / people
 
@@ -157,9 +157,9 @@ def singled_out_by_chance(in_control: float, people: int, control_people: int) -
 
 
 def risk_of_singling_out(attack: Rate, control: EstimatedShare) -> EstimatedShare:
-    """Return the risk of an attack beyond a control rate of which the upper end alone is known.
+    """Return the risk of an attack beyond a control rate of which only the upper end is known.
 
-    Every end is that of the two rates that is worse for it, and the value takes the control rate at its upper end.
+    Each end uses the less favourable ends of the two rates, and the value uses the upper end of the control rate.
     """
     found = attack.exact
     of_attack = (found.value, found.low, found.high)

@@ -1,15 +1,14 @@
-"""In which of the classes whose labels cover a person she can be: those that others fill are ruled out.
+"""The classes that a person can be in, of those whose labels cover the person: classes that others fill are ruled out.
 
 Every row of a release is a row of its original.
 
-1. A class with as many rows as fit it has them all, and they are in no other one; a class that is filled by those who
-   fit no other one has no room for others. This is repeated by SQL until nothing changes (``settled_pairs``), and
-   settles releases of local recoding as far as no row was left out.
-2. What is still open is settled exactly where that takes few steps (``_possible_classes``). Rows that fit the same
-   classes are a set; each of its rows is in one of these classes, or left out. An assignment gives each class as many
-   rows as it has. One is made by augmenting paths; another one differs from it by cycles, so that a pair of a set and a
-   class that it does not have is possible if and only if both ends are in the same strongly connected component of what
-   can be moved.
+1. If a class has as many rows as fit it, it has them all, and they are in no other class. If a class is filled by rows
+   that fit no other class, it has no room for others. SQL repeats this until nothing changes (``settled_pairs``), which
+   settles releases of local recoding if no row was left out.
+2. The rest is settled exactly if that takes few steps (``_possible_classes``). Rows that fit the same classes are a
+   set; each of its rows is in one of these classes, or left out. An assignment gives each class as many rows as it has.
+   One is made by augmenting paths. Any other one differs from it by cycles. So a pair of a set and a class that it does
+   not have is possible if and only if both ends are in the same strongly connected component of the possible moves.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
     Node = tuple[bool, int]
 
 _MOST_STEPS = 10_000_000
-"""Pairs that are looked at before the search gives up: a few seconds."""
+"""Number of pairs to check before the search gives up: a few seconds."""
 _OUT = -1
-"""The class of those who are left out."""
+"""The class of rows that are left out."""
 
 
 class _TooLongError(Exception):
-    """There is no answer after so many steps."""
+    """No answer within the limit of steps."""
 
 
 class _NoAssignmentError(Exception):
@@ -50,7 +49,7 @@ def _possible_classes(
 ) -> list[list[int]] | None:
     """Return for each set of rows the classes that its rows are in by some assignment; None after too many steps.
 
-    A set has so many rows, which fit some classes. Raises _NoAssignmentError if no assignment exists.
+    A set has a number of rows and the classes that they fit. Raises _NoAssignmentError if no assignment exists.
     """
     assignment = _Assignment(sets, dict(sizes) | {_OUT: left_out})
     try:
@@ -66,7 +65,7 @@ def _possible_classes(
 
 
 class _Assignment:
-    """How many rows of each set are in each class."""
+    """The number of rows of each set in each class."""
 
     def __init__(self, sets: Sequence[tuple[int, Sequence[int]]], sizes: dict[int, int]) -> None:
         self.fits = [[*classes, _OUT] for _, classes in sets]
@@ -100,7 +99,7 @@ class _Assignment:
         return of_sets, {each: component[False, each] for each in self.room}
 
     def _walks(self, roots: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
-        """Walk in depth from each root that no walk before has seen; yield what is seen, in the order of leaving it."""
+        """Search depth-first from each root that was not visited yet; yield the visited nodes in postorder."""
         seen: set[Node] = set()
         for root in roots:
             if root in seen:
@@ -119,7 +118,7 @@ class _Assignment:
             yield left
 
     def _next(self, node: Node) -> Iterator[Node]:
-        """Yield where a row can be moved to: from a set to a class that it fits, from there to a set that is in it."""
+        """Yield where a row can be moved: from a set to a class that it fits, from there to a set that is in it."""
         is_set, number = node
         for other in self.fits[number] if is_set else self.inside[number]:
             self._step()
@@ -132,7 +131,7 @@ class _Assignment:
             yield not is_set, other
 
     def _place(self, number: int) -> bool:
-        """Place the rows of a set that wait, by moving others; return whether that is possible."""
+        """Place the waiting rows of a set by moving others; return True if that is possible."""
         while self.waiting[number]:
             before: dict[int, int] = {}  # class: the set from which it was reached
             came: dict[int, int] = {}  # set: the class from which it was reached
@@ -195,23 +194,23 @@ class _Assignment:
 
 _CLASS, _NUMBER = "class", "number"
 _MOST_PAIRS = 1_000_000
-"""Of tuples and classes: more of them are not settled exactly."""
+"""Number of pairs of tuples and classes up to which they are settled exactly."""
 
 
 @dataclass(frozen=True)
 class Settled:
     """The classes that tuples can be in."""
 
-    pairs: exp.Table  # each tuple with each class that is left to it
-    exact: bool  # whether each of them is possible, by who else must be where
+    pairs: exp.Table  # each tuple with each of its remaining classes
+    exact: bool  # whether each of them is possible, given where all other rows must be
     certain: bool  # whether no tuple has several
-    contradicted: bool  # whether the rows of the release cannot all be rows of this original, as far as that was seen
+    contradicted: bool  # True if the rows of the release are seen not to be all rows of this original
 
 
 def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered: exp.Table) -> Settled:
     """Return the classes that tuples can be in.
 
-    Where the rows of the release cannot all be rows of this original, nothing is ruled out. ``covered`` has each tuple
+    If the rows of the release cannot all be rows of this original, nothing is ruled out. ``covered`` has each tuple
     with each class whose labels cover it; it is dropped, unless nothing is ruled out.
     """
     tables = TemporaryTables(engine, tuples=people_tuples, classes=classes, pairs=covered)
@@ -220,9 +219,9 @@ def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered
     if spare < 0 or too_many:
         return Settled(covered, exact=number == tuples, certain=number == tuples, contradicted=True)
     try:
-        # 1. What follows class by class.
+        # 1. Conclusions from single classes.
         number = _rule_out_class_by_class(tables, spare)
-        # 2. What follows from several classes together.
+        # 2. Conclusions from several classes together.
         exact = number == tuples
         if not exact and number <= _MOST_PAIRS and _rule_out_together(tables, spare):
             exact, (number, tuples) = True, _count(tables)
@@ -235,7 +234,7 @@ def settle(engine: Engine, people_tuples: exp.Table, classes: exp.Table, covered
 
 
 def _rule_out_class_by_class(tables: TemporaryTables, spare: int) -> int:
-    """Leave the pairs of a tuple and a class that are possible by looking at single classes; return their number.
+    """Keep the pairs of a tuple and a class that are possible by single classes; return their number.
 
     Raises _NoAssignmentError if some tuple that fits a class has none left, or some class has too few.
     """
@@ -251,7 +250,7 @@ def _rule_out_class_by_class(tables: TemporaryTables, spare: int) -> int:
 
 
 def _rule_out_together(tables: TemporaryTables, spare: int) -> bool:
-    """Leave the pairs that some assignment of rows to classes has; return False if that was not computed."""
+    """Keep the pairs that some assignment of rows to classes has; return False if that was not computed."""
     engine = tables.engine
     sets = tables.make("attacks/settled/sets", "tuples that can be in the same classes")
     query = exp.select(_NUMBER, "classes", sql.sum_of(sql.column(N))).from_(sets.copy()).group_by(_NUMBER, "classes")

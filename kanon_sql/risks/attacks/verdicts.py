@@ -1,10 +1,10 @@
 """The verdict on an attack, and its words: the same in ``attack``, in ``report`` and in the figures of both.
 
-succeeds            it found out what the release should hide
-not excluded        the labels leave open whether it did, or rows of one person were counted: not known to find nothing
-finds nothing       it was tried on every row, and found nothing out; that proves nothing about other attacks
-not meaningful      it says nothing about the release: who can rule out all values but one knows the last anyway, and
-                    an attack that is no better than guessing says nothing about the risk
+succeeds            it revealed something that the release should hide
+not excluded        the labels do not settle it, or rows of one person were counted: the attack is not known to fail
+finds nothing       it was tried on every row, without success; that proves nothing about other attacks
+not meaningful      it says nothing about the release: an attacker who can rule out all values but one knows the last
+                    anyway, and an attack that is no better than guessing says nothing about the risk
 not tested          it could not be tried
 """
 
@@ -44,7 +44,7 @@ class Attack(ABC):
 
     name: str
     reason: str | None = None  # why it was not tested
-    doubted: frozenset[Outcome] = frozenset()  # not known of an original that cannot have the rows of the release
+    doubted: frozenset[Outcome] = frozenset()  # unknown outcomes if the original cannot have the rows of the release
     doubt = ANOTHER_TABLE
 
     @property
@@ -55,11 +55,11 @@ class Attack(ABC):
     @property
     @abstractmethod
     def succeeded(self) -> bool:
-        """Whether it found out what the release should hide."""
+        """True if it revealed something that the release should hide."""
 
     @property
     def leaves_open(self) -> bool:
-        """Whether it is not known to fail, unless it succeeded."""
+        """True if it is not known to fail, unless it succeeded."""
         return False
 
     @property
@@ -68,7 +68,7 @@ class Attack(ABC):
 
     @property
     def meaningless(self) -> bool:
-        """Whether it says nothing about the release."""
+        """True if it says nothing about the release."""
         return False
 
     @property
@@ -81,29 +81,29 @@ class Attack(ABC):
 
     @abstractmethod
     def sentence(self) -> str:
-        """Return what it found, without the first capital and the full stop."""
+        """Return its result, without the first capital and the full stop."""
 
     def public_sentence(self) -> str:
-        """Return the same without anything from which values of the original can be computed."""
+        """Return the result without anything from which values of the original can be computed."""
         return self.sentence()
 
     @abstractmethod
     def remedy(self, sensitive: int) -> str:
-        """Return what stops it; an option need not name the only one of so many sensitive columns."""
+        """Return the fix; an option need not name the column if it is the only one of ``sensitive`` columns."""
 
     @property
     def stopped_by(self) -> str:
-        """What stops it, with the name of the sensitive column."""
+        """The fix, with the name of the sensitive column."""
         return self.remedy(2)
 
     @abstractmethod
     def figures(self) -> dict[str, Any]:
-        """Return what it found as plain values."""
+        """Return its result as plain values."""
 
     def public_figures(self) -> dict[str, Any]:
         """Return the figures of ``public_sentence``.
 
-        How many values a sensitive column of the original has tells whether rows that were left out have others.
+        The number of values of a sensitive column in the original would reveal whether suppressed rows have others.
         """
         return {name: figure for name, figure in self.figures().items() if name != "values"}
 
@@ -129,12 +129,12 @@ class Verdict:
 
     @property
     def succeeded(self) -> bool | None:
-        """Whether it found out what should be hidden; None where that is not known, or says nothing."""
+        """True if it revealed something that should be hidden; None if that is unknown, or means nothing."""
         return {"succeeds": True, "finds nothing": False}.get(self.outcome)
 
     @property
     def endangers(self) -> bool:
-        """Whether it succeeds, or is not known to fail."""
+        """True if it succeeds, or is not known to fail."""
         return self.outcome in {"succeeds", "not excluded"}
 
     def summary(self) -> dict[str, Any]:
@@ -144,12 +144,12 @@ class Verdict:
         return replace(self, found=f"{self.found[:1].upper()}{self.found[1:]}.")
 
     def stated(self) -> dict[str, Any]:
-        """Return the verdict as plain values, as a report has it."""
+        """Return the verdict as plain values, in the form of a report."""
         return {"name": self.name, "about": self.about, **self.summary(), "figures": self.figures}
 
 
 class Verdicts:
-    """The verdict on each of several attacks, and what they say together."""
+    """The verdict on each of several attacks, and their summary."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -158,21 +158,21 @@ class Verdicts:
 
     @property
     def succeeded(self) -> bool:
-        """Whether some attack did."""
+        """True if some attack succeeded."""
         return any(verdict.succeeded for verdict in self.verdicts)
 
     @property
     def endangered(self) -> bool:
-        """Whether some attack succeeds, or is not known to fail."""
+        """True if some attack succeeds, or is not known to fail."""
         return any(verdict.endangers for verdict in self.verdicts)
 
     @property
     def said(self) -> str:
-        """How many attacks succeed, in words."""
+        """The number of attacks that succeed, in words."""
         return tally([verdict.outcome for verdict in self.verdicts])
 
     def together(self) -> dict[str, Any]:
-        """Return what they say together as plain values."""
+        """Return their summary as plain values."""
         return {"succeeded": self.succeeded or (None if self.endangered else False), "said": self.said}
 
 
@@ -185,8 +185,8 @@ def verdicts_on(
 ) -> tuple[Verdict, ...]:
     """Return the verdict on each attack.
 
-    ``refused`` is why a check refused the tables, and the options; ``contradicted`` says that the release has rows that
-    the original cannot have.
+    ``refused`` has the reason why a check refused the tables, and the options. ``contradicted`` means that the release
+    has rows that the original cannot have.
     """
     sensitive = len({attack.about for attack in attacks if attack.name == "homogeneity"})
     verdicts = []
@@ -204,7 +204,7 @@ def verdicts_on(
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
-    """Return how many attacks succeed, of those that could be tested and say something; and how many did not."""
+    """Return how many attacks succeed, of those that were tested and are meaningful; and how many were not."""
     number = Counter(outcomes)
     tested = number["succeeds"] + number["not excluded"] + number["finds nothing"]
     parts = ["no attack could be tested"]
@@ -218,7 +218,7 @@ def tally(outcomes: Sequence[Outcome]) -> str:
 
 
 def share(rows: int, of: int) -> str:
-    """Return a number of rows with their share of all; a share that is not 0 is not written as 0."""
+    """Return a number of rows with their share of all; a share above 0 is not written as 0."""
     return part_of(rows, of, counted(rows, "row"))
 
 
@@ -230,7 +230,7 @@ def part_of(number: int, of: int, written: str | None = None) -> str:
 
 
 def rate(part: float) -> str:
-    """Return a share; one that is not 0 is not written as 0, and one that is not 1 not as 1."""
+    """Return a share; one above 0 is not written as 0, and one below 1 not as 1."""
     if 0 < part < _LEAST_RATE:
         return f"< {_LEAST_RATE:.1%}"
     return f"> {1 - _LEAST_RATE:.1%}" if 1 - _LEAST_RATE < part < 1 else f"{part:.1%}"
@@ -241,7 +241,7 @@ def people_of(number: int) -> str:
 
 
 def diversity(column: str, values: int, sensitive: int) -> str:
-    """Return the options that require so many values of one of so many sensitive columns."""
+    """Return the options that require ``values`` values of one of ``sensitive`` sensitive columns."""
     option, line = f"--l {values}", f"l = {values}"
     if sensitive > 1:
         key = column if _PLAIN.fullmatch(column) else json.dumps(column, ensure_ascii=False)

@@ -1,1 +1,1 @@
-"""What a table lets strangers find out about who is in it, in figures."""
+"""Estimates of what a table reveals to strangers about the people in it."""

@@ -1,17 +1,17 @@
 """All figures of risk of one table.
 
-The probability that a person is found, under three suppositions about who is looking:
+The probability that a person is found, under three assumptions about the attacker:
 
-- The prosecutor knows that the person is in the table: one of a class of s is found with probability 1/s.
-- The journalist knows of a population that the table was drawn from, and not who of it is in the table: what counts
-  is the size S of the same class in the population, 1/S.
-- The marketer wants to find as many as possible and does not mind errors: of a class, one guess in s is right, so that
-  of the whole table a share of (classes)/(members) is found, which is the mean of the prosecutor's risks.
+- The prosecutor knows that the person is in the table: a person in a class of s is found with probability 1/s.
+- The journalist knows a population from which the table was drawn, but not who of it is in the table. The size S of the
+  same class in the population counts: 1/S.
+- The marketer wants to find as many people as possible and accepts errors. In a class of s, one of s guesses is right.
+  So of the whole table a share of (classes)/(members) is found, which is the mean of the prosecutor's risks.
 
-Where people are counted, a member is a record: what one person has in one class. Averages are over records. Who is
-counted (unique, or above a threshold) are distinct people: each once, in however many classes she is.
+If people are counted, a member is a record: the rows of one person in one class. Averages are over records. People who
+are counted (unique, or above a threshold) are distinct: each counts once, in however many classes they are.
 
-A threshold says how much risk is too much. A row in a class of s members is above it if 1/s is greater, so that each
+A threshold is the largest acceptable risk. A row in a class of s members is above it if 1/s is greater, so that each
 threshold requires a smallest class: 0.2 one of 5, and 0.09 one of 12, since 1/11 is greater.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The greatest risk of a row that is accepted; ``source`` requires it."""
+    """The largest accepted risk of a row; ``source`` requires it."""
 
     name: str
     risk: float
@@ -67,9 +67,9 @@ class Threshold:
 
 @dataclass(frozen=True)
 class ThresholdResult:
-    """Whether the smallest class of a table is large enough for a threshold: ``k`` is the smallest that is.
+    """Whether the smallest class of a table is large enough for a threshold, which requires ``k``.
 
-    ``met`` is None where rows were counted, and a class may have fewer people.
+    ``met`` is None if rows were counted, and a class may have fewer people.
     """
 
     name: str
@@ -130,13 +130,13 @@ def threshold_of(given: str | float) -> Threshold:
 class RiskSettings:
     """Settings of the risk of a table."""
 
-    # above which members are counted
+    # members with a higher risk are counted
     threshold: Threshold = field(default_factory=lambda: threshold_of(DEFAULT_THRESHOLD))
-    subsets: int | None = None  # columns of the largest subsets of quasi-identifiers to count; None is up to three
+    subsets: int | None = None  # columns of the largest subsets of quasi-identifiers to count; None means up to three
     # the share of a population that the table has; without it nothing is estimated
     sampling_fraction: float | None = None
     suda: int | None = None  # columns of the largest minimal sample uniques to score rows by; None scores none
-    record_weight: str | None = None  # the column that says how many of the population a row stands for
+    record_weight: str | None = None  # the column with the number of members of the population that a row stands for
 
     def __post_init__(self) -> None:
         if self.record_weight is not None and self.sampling_fraction is not None:
@@ -148,7 +148,7 @@ class RiskSettings:
             raise UsageError(f"The sampling fraction is the share of the population, above 0 to 1, not {fraction}.")
 
     def population_of(self, members: int) -> int | None:
-        """Return how many are in the population that so many members are the sample of; None if that is not known."""
+        """Return the size of the population of which ``members`` are the sample; None if unknown."""
         return (
             None if self.sampling_fraction is None else max(members, math.floor(members / self.sampling_fraction + 0.5))
         )
@@ -156,14 +156,15 @@ class RiskSettings:
 
 @dataclass(frozen=True)
 class Risk:
-    """What a table lets strangers find out about who is in it.
+    """What a table reveals to strangers about the people in it.
 
     Attributes:
-        members: rows; if people are counted, records: what one person has in one class.
+        members: rows; if people are counted, records: the rows of one person in one class.
         people: distinct people; None if rows are counted.
         marketer: the share of members that are found by guessing; None for a table without rows.
-        people_repeat: the column that names people with several rows each (or several columns that do together), though
-            rows were counted: then every risk of a person may be higher. Empty if none was found, or rows are meant.
+        people_repeat: the column that names people with several rows each (or several columns that do together), if
+            rows were counted anyway: then every risk of a person may be higher. Empty if none was found, or rows are
+            meant.
     """
 
     counted: Literal["rows", "people"]
@@ -185,11 +186,11 @@ class Risk:
 
     @property
     def everybody(self) -> int:
-        """All who are counted, whose share is unique or above the threshold: rows, or distinct people."""
+        """The total for shares that are unique or above the threshold: rows, or distinct people."""
         return self.members if self.people is None else self.people
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as plain values: what ``--format json`` prints."""
+        """Return the figures as plain values, as ``--format json`` prints them."""
         plain = asdict(self)
         plain["threshold"]["k"] = self.threshold.k
         plain["people_repeat"] = list(self.people_repeat)
@@ -198,10 +199,10 @@ class Risk:
         return plain
 
     def of_fewest(self, most: int) -> Risk:
-        """Return the same of classes that are counted as if each had the fewest people that it can have.
+        """Return the risk for classes that are counted as if each had the fewest people that it can have.
 
-        Who is in several of them is not known, but that they are ``most`` people together at most. Shares of people
-        are not known then, nor what is an average or an estimate over the members of a population's classes.
+        It is unknown which people are in several of them, except that they are at most ``most`` people together. So
+        shares of people are unknown, and so are averages and estimates over the members of a population's classes.
         """
         if self.people is None:
             return self
@@ -220,7 +221,7 @@ class Risk:
         return replace(self, people=people, prosecutor=prosecutor, journalist=journalist, uniqueness=None)
 
     def unverified(self, people_repeat: Sequence[str]) -> Risk:
-        """Return the same of a table that a check refused: no threshold is known to be met."""
+        """Return the same for a table that a check refused: no threshold is known to be met."""
         thresholds = tuple(replace(result, met=None) if result.met else result for result in self.thresholds)
         return replace(self, people_repeat=tuple(people_repeat), thresholds=thresholds)
 
@@ -238,8 +239,8 @@ def assess(
 ) -> Risk:
     """Return the risk of a table.
 
-    ``population`` has all people that its rows could be about. ``population_size`` are the members of the population
-    that the table is a sample of; None goes by the weights, or by the sampling fraction.
+    ``population`` has all people that its rows could be about. ``population_size`` is the number of members of the
+    population that the table is a sample of; if None, the weights or the sampling fraction give it.
     """
     largest = largest_subsets(settings.subsets, len(columns))
     tuples = collect(engine, table, columns, entity)
@@ -283,12 +284,12 @@ def assess(
 class Prosecutor:
     """Risks of a person who is known to be in the table; None if a table has no rows.
 
-    Shares, of all rows or of all people, are None, too, if it is not known who is in which class.
+    Shares, of all rows or of all people, are also None if it is not known who is in which class.
     """
 
     highest: float | None
     average: float | None  # over all members: rows, or records of people
-    above_threshold: int  # rows whose risk is above the threshold, or distinct people who have such a record
+    above_threshold: int  # rows whose risk is above the threshold, or distinct people with such a record
     share_above_threshold: float | None
     uniques: int  # rows that are alone in their class, or distinct people who are alone in one
     share_unique: float | None
@@ -298,7 +299,7 @@ class Prosecutor:
 class Journalist:
     """Risks of a person who is only known to be in a population, as ``Prosecutor``.
 
-    The smallest class is that of the population, of those that the table has members of.
+    The smallest class is that of the population, among classes with members in the table.
     """
 
     smallest_class: int | None

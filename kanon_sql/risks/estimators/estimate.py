@@ -1,6 +1,6 @@
-"""The classes of a table by their size, and what is estimated from them: how many people are unique in a population.
+"""The classes of a table by their size, and estimates based on them of how many people are unique in a population.
 
-And sums and ratios that the estimators need, exact to about twelve digits where the plain forms would lose them all.
+Also sums and ratios that the estimators need, exact to about twelve digits where the plain forms would lose them all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Bin:
 
     @property
     def name(self) -> str:
-        """The sizes as people write them: 1, 3-4, 100+."""
+        """The sizes as text: 1, 3-4, 100+."""
         if self.most is None:
             return f"{self.least}+"
         return str(self.least) if self.most == self.least else f"{self.least}-{self.most}"
@@ -48,7 +48,7 @@ class SizeCounts:
 
     @property
     def members(self) -> int:
-        """Rows in all classes; where people are counted, records: a person in two classes is two."""
+        """Rows in all classes; if people are counted, records: a person in two classes counts twice."""
         return sum(size * classes for size, classes in self.classes_of.items())
 
     @property
@@ -63,7 +63,7 @@ class SizeCounts:
         return sum(size * classes for size, classes in self.classes_of.items() if holds(size))
 
     def histogram(self) -> tuple[Bin, ...]:
-        """Return the classes in bins of similar sizes, also in those that are empty."""
+        """Return the classes in bins of similar sizes, including empty bins."""
         bins = []
         for least, after in zip_longest(_FROM, _FROM[1:]):
             inside = SizeCounts({size: n for size, n in self.classes_of.items() if least <= size < (after or math.inf)})
@@ -73,7 +73,7 @@ class SizeCounts:
 
 @dataclass(frozen=True)
 class Sample(SizeCounts):
-    """A table as a sample of a population of so many members."""
+    """A table as a sample of a population with a known number of members."""
 
     population: int
 
@@ -89,7 +89,7 @@ class Sample(SizeCounts):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Members of a population that are alone in their class there; or the reason why there is no estimate."""
+    """The number of population uniques; or the reason why there is no estimate."""
 
     uniques: float | None
     share: float | None
@@ -97,7 +97,7 @@ class Estimate:
 
 
 def estimated(uniques: float, sample: Sample) -> Estimate:
-    """Return an estimate of so many uniques; none if it is nothing that can be."""
+    """Return an estimate of ``uniques``; no estimate if that number is impossible."""
     if not 0 <= uniques <= sample.population * (1 + _ROUNDED):
         return no_estimate("the estimate is not between nobody and everybody")
     uniques = min(uniques, sample.population)
@@ -108,7 +108,7 @@ def no_estimate(reason: str) -> Estimate:
     return Estimate(None, None, reason)
 
 
-_SERIES_FROM = 20.0  # from here on three terms of the series are exact to the last digit
+_SERIES_FROM = 20.0  # from here on, three terms of the series are exact to the last digit
 _STIRLING_FROM = 100.0
 _HALVINGS = 80  # halve a range of a hundred down to the spacing of floating-point numbers
 
@@ -116,8 +116,8 @@ _HALVINGS = 80  # halve a range of a hundred down to the spacing of floating-poi
 def sum_of_reciprocals(start: float, count: int) -> float:
     """Return ``1/start + 1/(start + 1) + ... + 1/(start + count - 1)``, in constant time; ``start`` is above 0.
 
-    By the Euler-Maclaurin formula: the difference of two digamma functions, taken term by term, so that nothing is lost
-    where both are nearly equal.
+    By the Euler-Maclaurin formula: the difference of two digamma functions, taken term by term, so that no digits are
+    lost if both are nearly equal.
     """
     total = 0.0
     while count > 0 and start < _SERIES_FROM:
@@ -145,7 +145,7 @@ def log_gamma_ratio(start: float, step: float) -> float:
 
 
 def root_between(function: Callable[[float], float], low: float, high: float, halvings: int = _HALVINGS) -> float:
-    """Return where a function changes its sign between two points, at the first of which it is above 0."""
+    """Return where a function changes its sign between two points; at the first it is above 0."""
     for _ in range(halvings):
         middle = (low + high) / 2
         if function(middle) > 0:

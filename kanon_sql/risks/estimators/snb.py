@@ -1,6 +1,6 @@
 """The slide negative binomial estimator of population uniques (Chen & Keller-McNulty 1998; in Dankar et al. 2012).
 
-The size of a class of the population is taken for 1 plus a negative binomial number: ``P(F = 1 + z) = C(a + z - 1, z)
+The size of a class of the population is modelled as 1 plus a negative binomial number: ``P(F = 1 + z) = C(a + z - 1, z)
 b^a (1 - b)^z``. Drawing each member with probability f leaves one of a class with the probability ``f g'(1 - f)`` and
 two with ``f^2/2 g''(1 - f)``, where ``g(s) = s (b/(1 - (1 - b)s))^a`` generates F. With K classes in the population,
 ``q = 1 - b``, ``d = (1 - f) q`` and ``w = 1 - d``:
@@ -9,9 +9,9 @@ two with ``f^2/2 g''(1 - f)``, where ``g(s) = s (b/(1 - (1 - b)s))^a`` generates
     pairs of the sample   = K f^2/2 a q b^a w^-(a+2) (2 - (1 - a) d)                       (2)
 
 and the population has ``K b^a`` uniques. K comes from the sample by Shlosser's estimator as Haas and Stokes (1998)
-modified it. (2)/(1) is, for any b, a quadratic equation in a with one positive root; what is left is one equation
-in b. (ARX's ModelSNB, at its commit 003f9dd, multiplies by ``w^(a+2)/2`` in (2) where (2) divides by ``2 w^(a+2)``, and
-subtracts 1 outside of Shlosser's second sum of products instead of inside: its figures differ from these.)
+modified it. (2)/(1) is, for any b, a quadratic equation in a with one positive root. One equation in b remains. (ARX's
+ModelSNB, at its commit 003f9dd, multiplies by ``w^(a+2)/2`` in (2) where (2) divides by ``2 w^(a+2)``, and subtracts 1
+outside of Shlosser's second sum of products instead of inside: its figures differ from these.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOGITS = [step / 4 for step in range(-120, 121)]  # of b: from 1e-13 to 1 - 1e-
 
 @dataclass(frozen=True)
 class SnbFit:
-    """The classes of a population: how many, and a and b (which may be very close to 1) of their sizes."""
+    """The classes of a population: their number, and a and b (which may be very close to 1) of their sizes."""
 
     classes: float
     a: float
@@ -38,13 +38,13 @@ class SnbFit:
 
     @property
     def uniques(self) -> float:
-        """The classes that have one member, in expectation."""
+        """The expected number of classes with one member."""
         return self.classes * math.exp(self.a * self.log_b)
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """A distribution, and what both equations make of its parameters."""
+    """A distribution, and the terms of both equations that its parameters give."""
 
     a: float
     log_b: float
@@ -63,7 +63,7 @@ def snb(sample: Sample) -> Estimate:
 
 
 def fit_snb(sample: Sample) -> SnbFit | None:
-    """Return the distribution that gives as many uniques and pairs as a sample has; None if none or several do."""
+    """Return the distribution that fits the uniques and pairs of a sample; None if none or several do."""
     classes, fraction = classes_in_population(sample), sample.fraction
 
     def too_few(logit: float) -> float:
@@ -102,11 +102,11 @@ def _shape(logit: float, sample: Sample) -> _Shape:
     # q f a (2 - d + a d) = wanted w (w + a d), from (2)/(1).
     square, linear, constant = q * f * d, q * f * (2 - d) - wanted * w * d, -wanted * w * w
     root = math.sqrt(linear * linear - 4 * square * constant)
-    # Of the two forms of the root, the one that subtracts nothing.
+    # Of the two forms of the root, the one without a subtraction.
     a = -2 * constant / (linear + root) if linear > 0 else (root - linear) / (2 * square)
     return _Shape(a, -math.log1p(math.exp(-logit)), math.log1p(-d), d / w)
 
 
 def _expected_uniques(shape: _Shape, classes: float, fraction: float) -> float:
-    """Return the uniques that a sample is expected to have, by (1)."""
+    """Return the expected uniques of a sample, by (1)."""
     return classes * fraction * math.exp(shape.a * (shape.log_b - shape.log_w)) * (1 + shape.a * shape.ratio)

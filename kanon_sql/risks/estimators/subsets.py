@@ -1,13 +1,13 @@
-"""The classes of a table by some of its columns: what is known of a person who is known by these alone.
+"""The classes of a table by some of its columns: the risk of a person who is known only by these.
 
 An attacker seldom knows all quasi-identifiers of a person. A class by some of the columns is a union of classes by more
-of them: it has at least as many members as each. So the subsets say where a risk comes from; and where each class by
-every m columns has k members, so has each by fewer.
+of them: it has at least as many members as each. So the subsets show the source of a risk. And if each class by every m
+columns has k members, so does each class by fewer.
 
-1. Codes: the combinations of quasi-identifiers with small numbers in the place of values, which group faster than
-   texts; NULL is a value like any other.
+1. Codes: the combinations of quasi-identifiers with small numbers instead of values, which group faster than texts;
+   NULL counts as a value.
 2. The classes by every subset, each a GROUP BY of these combinations, several in one statement.
-3. Who is in a class that is too small, by any of several subsets: on arrays of these combinations.
+3. The rows in a class that is too small, by any of several subsets: on arrays of these combinations.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from kanon_sql.risks.estimators.tuples import Tuples
 
 _LARGEST = 3  # columns of a subset, by default
-_AT_MOST = 500  # subsets that are looked at by default
-_MOST = 200_000  # subsets that are counted: at 30,000 rows, some 15 minutes
+_AT_MOST = 500  # default limit of the number of subsets
+_MOST = 200_000  # subsets to count: at 30,000 rows, about 15 minutes
 TOGETHER = 16  # subsets in one statement: they are counted side by side, and planned once
 _SPARSE = 8  # numbers for each row, above which classes are not counted in an array of that length
 _TUPLES = "tuples"
 
 Places = tuple[int, ...]
-"""Which of the quasi-identifiers make a subset."""
+"""The indexes of the quasi-identifiers of a subset."""
 
 
 @dataclass(frozen=True)
 class SubsetRisk:
     """The classes by some of the quasi-identifiers; None for a table without rows.
 
-    ``uniques`` are rows that are alone in their class, or distinct people who are alone in some.
+    ``uniques`` are rows that are alone in their class, or distinct people who are alone in some class.
     """
 
     columns: tuple[str, ...]
@@ -61,13 +61,13 @@ class SubsetRisk:
 class Subsets:
     """The classes by subsets of the quasi-identifiers."""
 
-    largest: int  # columns of the largest subsets that were counted; 0 if none was
-    not_looked_at: int  # subsets that have more columns
-    found: tuple[SubsetRisk, ...]  # those that single out most people first
+    largest: int  # columns of the largest subsets that were counted; 0 if none were
+    not_looked_at: int  # number of subsets with more columns
+    found: tuple[SubsetRisk, ...]  # those with the most uniques first
 
 
 def largest_subsets(size: int | None, width: int) -> int:
-    """Return how many columns the largest subsets have; by default up to 3, with at most 500 subsets in all."""
+    """Return the number of columns of the largest subsets; by default up to 3, with at most 500 subsets in all."""
     if size is None:
         largest, subsets = 1, width
         while largest < min(_LARGEST, width) and subsets + math.comb(width, largest + 1) <= _AT_MOST:
@@ -83,7 +83,7 @@ def largest_subsets(size: int | None, width: int) -> int:
 
 
 def subsets_up_to(largest: int, width: int) -> list[Places]:
-    """Return every subset of up to so many of the columns, the smallest first."""
+    """Return every subset of up to ``largest`` of the columns, the smallest first."""
     return [chosen for size in range(1, largest + 1) for chosen in itertools.combinations(range(width), size)]
 
 
@@ -129,9 +129,9 @@ class SubsetClasses:
     """The classes by one subset."""
 
     classes: int = 0
-    smallest: int | None = None  # members of the smallest; None if there is no row
-    uniques: int = 0  # rows that are alone in their class; or distinct people who are, and classes that name nobody
-    # all rows; where people are counted, classes whose rows name nobody, each of which is one person
+    smallest: int | None = None  # members of the smallest; None without rows
+    uniques: int = 0  # rows alone in their class; or distinct people alone in theirs, and classes that name nobody
+    # all rows; if people are counted, classes whose rows name nobody, each of which counts as one person
     all_members: int = 0
     too_small: int = 0  # classes of fewer than ``k`` members
     in_too_small: int = 0  # their members; a person counts in each of their classes
@@ -142,9 +142,9 @@ class CodedTuples:
     """The combinations of quasi-identifiers with codes for their values."""
 
     tuples: Tuples
-    # The temporary table: ``value_0``, ... are codes, then ``person`` where people are counted, and ``n``.
+    # The temporary table: ``value_0``, ... are codes, then ``person`` if people are counted, and ``n``.
     relation: exp.Table
-    persons_repeat: bool  # whether some person has several combinations, so that a class may have them several times
+    persons_repeat: bool  # True if some person has several combinations, so that a class may have them several times
 
     def drop(self) -> None:
         self.tuples.engine.run(sql.drop(self.relation), "drop the codes of the combinations")
@@ -152,7 +152,7 @@ class CodedTuples:
     # 2. The classes by every subset
 
     def classes(self, subsets: Sequence[Places], k: int = 1) -> Iterator[tuple[Places, SubsetClasses]]:
-        """Count the classes by each subset; those are too small that have fewer than ``k`` members."""
+        """Count the classes by each subset; classes of fewer than ``k`` members are too small."""
         for begin in range(0, len(subsets), TOGETHER):
             chosen = subsets[begin : begin + TOGETHER]
             title = f"classes by {'; '.join(map(self._named, chosen))}"
@@ -185,17 +185,17 @@ class CodedTuples:
         each = exp.select(*values_of(places), sql.column(PERSON), copy=False).from_(self.relation.copy(), copy=False)
         return each.distinct(copy=False).subquery("each_person", copy=False)
 
-    # 3. Who is in a class that is too small
+    # 3. The rows in a class that is too small
 
     def in_too_small(self, subsets: Sequence[Sequence[Places]], k: int) -> list[int]:
         """Return how many rows, or distinct people, are in a class of fewer than ``k`` by any of several subsets.
 
-        Rows that name nobody are one person for each combination of all columns that names nobody.
+        Rows that name nobody count as one person for each combination of all columns that names nobody.
 
         Args:
-            subsets: for each number of columns, the smallest first, the subsets that have such a class. Who is found
-                by fewer columns is found by more of them.
-            k: the members that a class has to have.
+            subsets: for each number of columns, the smallest first, the subsets that have such a class. People who are
+                found by fewer columns are also found by more of them.
+            k: the required number of members of a class.
         """
         import numpy as np
 
@@ -215,7 +215,7 @@ class CodedTuples:
                 own = [codes[place] for place in chosen], [sizes[place] for place in chosen], len(n)
                 key, size = combined_codes(*own)
                 some = np.arange(len(n))
-                if size > _SPARSE * len(n):  # only the classes of those who were not found yet
+                if size > _SPARSE * len(n):  # only the classes of people who were not found yet
                     rest = np.unique(key[~is_in])
                     place = np.searchsorted(rest, key)
                     some = np.flatnonzero(rest.take(place, mode="clip") == key) if len(rest) else some[:0]
@@ -230,14 +230,14 @@ class CodedTuples:
         return counts
 
     def members(self) -> int:
-        """Return all rows of the table; or distinct people, those that name nobody as in ``in_too_small``."""
+        """Return all rows of the table; or distinct people, with rows that name nobody as in ``in_too_small``."""
         if self.tuples.counts_people:
             return sum(self.people())
         rows = exp.select(sql.sum_of(sql.column(N))).from_(self.relation.copy())
         return int(self.tuples.engine.row(rows, "rows of the table")[0] or 0)
 
     def people(self) -> tuple[int, int]:
-        """Return the people whom the table names, and the combinations whose rows name nobody."""
+        """Return the number of people named by the table, and of combinations whose rows name nobody."""
         values = {"values": values_of(range(len(self.tuples.columns)))}
         query = sql.query("risks/people_by_codes", values=values, tables={"coded": self.relation})
         named, nameless = self.tuples.engine.row(query, "people who are named, and combinations without a person")

@@ -1,12 +1,13 @@
-"""SUDA2: by how few values rows are unique (Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008).
+"""SUDA2: scores of rows by how few values make them unique (Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008).
 
 A *minimal sample unique* of a row is a set of at most M of the A quasi-identifiers by which no other row has its
 values, if the row is not unique by a part of the set. One of s columns adds ``prod_{i=s}^{M} (A - i)`` to the score of
 the row: the fewer values make a row unique, the more likely it is unique in the population too. M is at most A - 1,
-since a factor would be 0.
+because otherwise a factor would be 0.
 
-A row that is unique by some columns is unique by all. Among these rows, subsets are counted from the smallest on: a set
-is minimal if no part of it was found before. If people are counted, a row is what one person has in one class.
+A row that is unique by some columns is unique by all. Among these rows, subsets are counted by size, the smallest
+first: a set is minimal if no part of it was found before. If people are counted, a row is the record of one person in
+one class.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ DEFAULT_COLUMNS = 3
 
 @dataclass(frozen=True)
 class Suda:
-    """The scores of all rows together; scores of single rows would say whom to look for.
+    """The scores of all rows together; scores of single rows would reveal whom to look for.
 
     Attributes:
         max_columns: M, columns of the largest minimal sample uniques.
@@ -56,7 +57,7 @@ class Suda:
 
 
 def suda_scores(tuples: Tuples, max_columns: int, members: int, everybody: int) -> Suda:
-    """Score the rows of a table; of ``members`` rows or records, and of ``everybody``: rows, or distinct people."""
+    """Score the rows of a table of ``members`` rows or records; ``everybody`` is the number of rows or people."""
     names = [column.name for column in tuples.columns]
     width = len(names)
     if width == 1:
@@ -81,11 +82,11 @@ def suda_scores(tuples: Tuples, max_columns: int, members: int, everybody: int) 
 
 
 def _count(coded: CodedTuples, weights: dict[int, int]) -> tuple[dict[Places, int], tuple[int, int, float]]:
-    """Return how many rows each subset is a minimal sample unique of; rows with a score, the highest and the sum."""
+    """Count the rows that each subset is a minimal sample unique of; also scored rows, the highest and the sum."""
     tuples, width = coded.tuples, len(coded.tuples.columns)
     engine, person = tuples.engine, sql.column(PERSON)
     is_alone: exp.Expr = sql.sum_of(sql.column(N)).eq(1)
-    if tuples.counts_people:  # rows that name nobody are nobody in a class of others
+    if tuples.counts_people:  # rows that name nobody count as nobody in a class of others
         is_alone = sql.same(exp.Min(this=person), exp.Max(this=person.copy()), sql.SAME_TYPE)
     nobody = sql.cast(exp.Null(), "BIGINT")
     values = {"is_alone": is_alone, "person": exp.Max(this=person) if tuples.counts_people else nobody}
@@ -98,7 +99,7 @@ def _count(coded: CodedTuples, weights: dict[int, int]) -> tuple[dict[Places, in
     minimal = tables["minimal"] = make_table(engine, "kanon_minimal", empty, "minimal sample uniques")
     subsets = subsets_up_to(max(weights), width)
     numbers = {places: number for number, places in enumerate(subsets, 1)}
-    for size, score in weights.items():  # a statement reads what those of smaller subsets found
+    for size, score in weights.items():  # a statement reads the results of those of smaller subsets
         of_size = [places for places in subsets if len(places) == size]
         for begin in range(0, len(of_size), TOGETHER):
             each = []

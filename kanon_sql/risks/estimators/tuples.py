@@ -1,10 +1,10 @@
 """The classes of a table, of some of its columns, and in a population: counted on one temporary table.
 
-That table has a row for each combination of quasi-identifiers as it is written: the source is read once, and it is
-smaller and has no other column. Where people are counted it has a row for each combination and person.
+That table has a row for each combination of quasi-identifiers as written: the source is read once, and the table is
+smaller and has no other column. If people are counted, it has a row for each combination and person.
 
-Sizes of classes count a person once in each of their classes; distinct people are counted once. Classes by some of the
-columns alone are counted from the same combinations (``kanon_sql.risks.estimators.subsets``).
+Sizes of classes count a person once in each of their classes; distinct people are counted once. Classes by only some of
+the columns are counted from the same combinations (``kanon_sql.risks.estimators.subsets``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Tuples:
 
     @property
     def by_class(self) -> dict[str, Any]:
-        """The values that make a class, and its members."""
+        """The values that define a class, and its members."""
         members = people(sql.column(PERSON)) if self.counts_people else sql.sum_of(sql.column(N))
         return {"values": [sql.column(value_name(place)) for place in range(len(self.columns))], "members": members}
 
@@ -66,7 +66,7 @@ def people(person: exp.Expr) -> exp.Expr:
 
 
 def _grouped_values(columns: Sequence[Column]) -> list[exp.Expr]:
-    # Qualified, because a column of the table may be called like a column of ours.
+    # Qualified, because a column of the table may have the name of one of ours.
     return [written(sql.column(column.name, "source"), column) for column in columns]
 
 
@@ -82,7 +82,7 @@ def collect(engine: Engine, table: exp.Table, columns: Sequence[Column], entity:
 
 @dataclass(frozen=True)
 class PeopleAtRisk:
-    """Distinct people: all, those who are alone in some class, and those in some class that is too small."""
+    """Distinct people: all, people alone in some class, and people in some class that is too small."""
 
     everybody: int
     alone: int
@@ -100,7 +100,7 @@ def count_people(tuples: Tuples, k: int) -> PeopleAtRisk:
 class Population:
     """A table of all people that the rows of another table could be about, in the same engine.
 
-    Its ``columns`` are in the order of those of the other table; ``entity`` names the person where people are counted.
+    Its ``columns`` are in the order of those of the other table; ``entity`` names the person if people are counted.
     """
 
     relation: exp.Table
@@ -114,10 +114,10 @@ def members_by_population_class(
 ) -> tuple[dict[int, int], tuple[int, int] | None]:
     """Return, for each size of a class of the population, how many members of the table are in such classes.
 
-    And, where people are counted, the distinct people of the table, and those with a class of fewer than k there.
+    If people are counted, also the distinct people of the table, and those with a class of fewer than k there.
     """
     engine, classes = tuples.engine, tuples.by_class
-    # Values of unlike types are compared as texts.
+    # Values of different types are compared as texts.
     pairs = zip(tuples.columns, population.columns, strict=True)
     alike = [folded(column.type) == folded(other.type) for column, other in pairs]
     values = _as_compared(_grouped_values(population.columns), alike)

@@ -1,16 +1,16 @@
-"""How many people are unique in the population, estimated from a sample of it: three estimators, and which to believe.
+"""The number of people who are unique in the population, estimated from a sample: three estimators, and the best one.
 
 Dankar, El Emam, Neisa and Roffey, "Estimating the re-identification risk of clinical data sets", BMC Medical
 Informatics and Decision Making 12:66, 2012, compared them on six clinical tables: up to a tenth of the population,
-Pitman's is the one to take; above, the smaller of the slide negative binomial and Zayatz's. Where that one has no
-estimate, Zayatz's is taken, which always has one (and overestimates).
+Pitman's is best; above, the smaller of the slide negative binomial and Zayatz's. If the slide negative binomial has no
+estimate, Zayatz's is used, which always has one (and overestimates).
 
 Zayatz's estimator (Zayatz 1991; in Dankar et al. 2012, appendix A): a class of j in the population shows one member in
-a sample without replacement with the hypergeometric probability p(1|j). The sizes of classes in the sample are taken
-for those in the population, s_j of size j, so that by Bayes a sample unique is a population unique with probability
+a sample without replacement with the hypergeometric probability p(1|j). The sizes of classes in the sample are used as
+those in the population, s_j of size j, so that by Bayes a sample unique is a population unique with probability
 ``s_1 p(1|1) / sum_j s_j p(1|j)``; and each population unique is sampled with probability n/N. Together: ``s_1^2 / sum_j
-s_j p(1|j)`` population uniques. The sample's classes are smaller than the population's, so that it overestimates, the
-more the smaller the sample.
+s_j p(1|j)`` population uniques. The sample's classes are smaller than the population's, so it overestimates, the more
+the smaller the sample.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _SMALL = 0.1  # the sampling fraction up to which Dankar et al. found Pitman's e
 class Uniqueness:
     """Estimates of how many are unique in the population."""
 
-    population: int  # members of the population: those of the table over the sampling fraction
+    population: int  # members of the population: those of the table divided by the sampling fraction
     sampling_fraction: float
     pitman: Estimate
     zayatz: Estimate
     snb: Estimate
-    # The one that the rule of Dankar et al. takes; None if there is no estimate at all.
+    # The one chosen by the rule of Dankar et al.; None if there is no estimate at all.
     chosen: EstimatorName | None
 
     @property
@@ -55,7 +55,7 @@ def population_uniqueness(sample: Sample) -> Uniqueness:
     if sample.uniques == 0:
         none = no_estimate("no row of the table is unique")
         return Uniqueness(sample.population, sample.fraction if sample.population else 1.0, none, none, none, None)
-    if sample.members == sample.population:  # nothing to estimate: who is unique here is unique there
+    if sample.members == sample.population:  # nothing to estimate: uniques here are uniques there
         counted = estimated(sample.uniques, sample)
         return Uniqueness(sample.population, sample.fraction, counted, counted, counted, "zayatz")
     by_pitman, by_zayatz, by_snb = pitman(sample), zayatz(sample), snb(sample)
@@ -67,7 +67,7 @@ def population_uniqueness(sample: Sample) -> Uniqueness:
     return Uniqueness(sample.population, sample.fraction, by_pitman, by_zayatz, by_snb, chosen)
 
 
-_NOTHING = -745.0  # the exponential function of less is 0
+_NOTHING = -745.0  # the exponential function of anything less is 0
 
 
 def zayatz(sample: Sample) -> Estimate:

@@ -1,4 +1,4 @@
-"""Individual risk in a weighted sample: each record stands for as many of the population as its weight says.
+"""Individual risk in a weighted sample: a weight is the number of members of the population that a record stands for.
 
 Benedetti & Franconi 1998; Franconi & Polettini 2004. A class of f members whose weights have the sum W is a sample of F
 in the population, drawn with probability p = f/W each. Given f, F is negative binomial, and the risk of a member is
@@ -41,7 +41,7 @@ _NEGLIGIBLE = 1e-17
 
 @dataclass(frozen=True)
 class Weights:
-    """The column of record weights, and the table that has it.
+    """The column of record weights, and its table.
 
     ``entity`` is its column of people; None if each row is another member.
     """
@@ -53,22 +53,22 @@ class Weights:
 
     @property
     def person(self) -> exp.Expr:
-        """The person of a row as text: the people of a release may have names of their own."""
+        """The person of a row as text: the people of a release may have separate names."""
         return exp.null() if self.entity is None else _text(self.entity)
 
 
 @dataclass(frozen=True)
 class WeightedRisk:
-    """What record weights say about the members of a table: rows, or records of people.
+    """Estimates from record weights about the members of a table: rows, or records of people.
 
     Attributes:
         column: the column of weights.
         population: the sum of the weights of the members, an estimate of the members of the population.
         highest: the highest individual risk; None for a table without rows.
         average: the global risk, the mean of all members; None for a table without rows.
-        expected: re-identifications that are expected if all members are looked for: the sum of their risks.
+        expected: expected number of re-identifications if all members are looked for: the sum of their risks.
         above_threshold: members whose individual risk is above the threshold.
-        uniques: members that are expected to be unique in the population, of those that are unique in the table.
+        uniques: expected number of population uniques among the members that are unique in the table.
     """
 
     column: str
@@ -81,7 +81,7 @@ class WeightedRisk:
 
 
 def individual_risk(members: int, weight: float) -> float:
-    """Return the mean of 1/F for a class of so many members, whose weights have that sum.
+    """Return the mean of 1/F for a class of ``members`` members, whose weights have the sum ``weight``.
 
     >>> round(individual_risk(1, 10), 6), round(individual_risk(2, 20), 6), round(individual_risk(5, 20), 6)
     (0.255843, 0.082684, 0.058174)
@@ -101,7 +101,7 @@ def individual_risk(members: int, weight: float) -> float:
 
 
 def weighted_risk(tuples: Tuples, members: int, weights: Weights, threshold: float) -> WeightedRisk | None:
-    """Return the risks of the ``members`` of a table; those above a ``threshold`` are counted.
+    """Return the risks of the ``members`` of a table; count those above a ``threshold``.
 
     None if the table of the weights does not have all of them: it lacks people, or knows them by other names.
     """
@@ -143,7 +143,7 @@ def _text(column: Column) -> exp.Expr:
 
 
 def _require_fit(tuples: Tuples, weights: Weights, number: exp.Expr) -> None:
-    """Raise unless every row has a weight that is a number of at least 1, and every person one weight."""
+    """Raise unless every row has a weight that is a number of at least 1, and every person has one weight."""
     values = {"person": weights.person, "written": _text(weights.column), "weight": number}
     query = sql.query("risks/unfit_weights", values=values, tables={"source": weights.relation})
     missing, wrong, nameless, several = map(int, tuples.engine.row(query, "weights that cannot be used"))
