@@ -95,7 +95,6 @@ def _composed(costs: Iterable[tuple[tuple[str, str] | None, Decimal]]) -> Decima
 
 
 def epsilon_of(value: Number) -> Decimal:
-    """Return an epsilon as an exact number."""
     found = _number(value, "epsilon")
     if not 0 < found <= _LARGEST:
         raise UsageError(f"epsilon is a number above 0, such as 0.5; not {value}.")
@@ -103,7 +102,6 @@ def epsilon_of(value: Number) -> Decimal:
 
 
 def delta_of(value: Number) -> Decimal:
-    """Return a delta as an exact number."""
     found = _number(value, "delta")
     if not 0 <= found < 1:
         raise UsageError(f"delta is a probability from 0 to below 1, such as 1e-6; not {value}.")

@@ -215,7 +215,7 @@ def require_space(directory: Path, needed: int, what: str) -> None:
 
 
 def take_place(new: Path, old: Path) -> None:
-    """Replace a file by a new one with its owner and permissions; after a crash there is one or the other."""
+    """Replace an old file by a new one, keeping its owner and permissions; a crash leaves one or the other."""
     try:
         facts = old.stat()
         new.chmod(facts.st_mode & 0o7777)

@@ -169,6 +169,6 @@ def allow_to_finish(limit: float | None, begun: float) -> None:
 
 
 def lift_deadlines() -> None:
-    """Disable deadlines for the rest of the run: renaming a verified release is not stopped half way."""
+    """Disable deadlines for the rest of the run: renaming a verified release is not stopped halfway."""
     for deadline in _DEADLINES.get():
         deadline.reached = True

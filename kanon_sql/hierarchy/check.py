@@ -5,7 +5,7 @@ have another parent; labels at the top level (there must be one); and, for the c
 a label at each level.
 
 A label that equals the root keeps no more information than the root, and costs as much (``measures.labels``). A parent
-that keeps more would make further generalization cheaper, which the search does not expect.
+that keeps more would make further generalization cheaper, which must not happen during a search.
 """
 
 from __future__ import annotations

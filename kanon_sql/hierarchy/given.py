@@ -235,7 +235,7 @@ def build_hierarchy(
 
 
 def for_other_rows(engine: Engine, hierarchy: Hierarchy, other: exp.Table) -> Hierarchy:
-    """Extend a hierarchy to the values of another table; values that it has keep their labels.
+    """Return a hierarchy for the values of another table; equal values have the same labels.
 
     Bounds that were chosen from the data of its own table stay unchanged. A hierarchy from a file or from the database
     is the same for both.

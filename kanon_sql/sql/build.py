@@ -260,7 +260,6 @@ Relation = TypeVar("Relation", exp.Table, exp.Subquery, exp.Table | exp.Subquery
 
 
 def aliased(table: Relation, alias: str) -> Relation:
-    """Return the table under an alias."""
     renamed = table.copy()
     renamed.set("alias", exp.TableAlias(this=identifier(alias)))
     return renamed

@@ -392,8 +392,8 @@ class DuckDBEngine(Closing, Engine):
     def relations_behind(self, relation: exp.Table) -> list[exp.Table] | None:
         """Return a relation and all relations that it reads as a view, at any depth; None if they cannot be determined.
 
-        They cannot if sqlglot fails to parse a definition, or it calls a macro or a function that takes names. A bare
-        name belongs to the schema of its view, or to the current one.
+        That is so if sqlglot cannot parse a definition, or it calls a macro or a function that takes names. A bare name
+        belongs to the schema of its view, or to the current one.
         """
         found, waiting, unseen = [relation], [relation], list[str]()
         while waiting:

@@ -84,9 +84,9 @@ are not worth the workers, and it counts alone: 5,000,000 rows in 3.3 s instead 
 def current_schema(connection: psycopg.Connection[Any]) -> tuple[str, str]:
     """Return the schema where bare names are looked up and created, and the matching search path.
 
-    It is never the schema of kanon's own tables: a user of that name would have it, and PostgreSQL looks into the
-    user's own schema first. Temporary tables come last, so that those of the session hide no table. The system schema
-    is not named, and so comes first: of two functions for the same types, the system's is called.
+    It is never the schema of kanon's own tables, although PostgreSQL looks there first for a user of that name.
+    Temporary tables come last, so that those of the session hide no table. The system schema is not named, and so
+    comes first: of two functions for the same types, the system's is called.
     """
     ((found,),) = tuples(connection, "SELECT pg_catalog.current_schemas(false)")
     schemas = [str(name) for name in found if name not in {"kanon", "pg_catalog"}] or ["public"]

@@ -104,7 +104,7 @@ class PostgresWarehouse(Warehouse):
         with postgres_errors("the time zone of the session"):
             self._set({"TimeZone": zone})
 
-    # What there is
+    # Catalog
 
     def relations(self, schema: str | None = None) -> list[ListedRelation]:
         listed = [ListedRelation(*row) for row in self._ask("postgres/relations", "tables and views")]

@@ -141,7 +141,7 @@ def seen_from(directory: Path, source: str) -> str:
 
 
 def is_remote(source: str) -> bool:
-    """Return True if a source is on another machine, for which there is no completion."""
+    """Return True if a source is on another machine, which has no shell completion."""
     return _scheme(source) in _OBJECTS
 
 

@@ -96,7 +96,7 @@ def require_utf8(path: Path, file: Path) -> None:
     raise SourceError(f"{path} is not UTF-8 (line {tried[0][0]:,}).{which} {_STATE}.")
 
 
-# The copy
+# Copying
 
 
 @contextmanager
@@ -192,7 +192,7 @@ def _write_as(file: Path, encoding: str, target: Path, into: str, *, without: st
         shutil.copyfileobj(text, new, _BLOCK)
 
 
-# What is written
+# Writing
 
 
 def encode(file: Path, target: Path, encoding: str) -> None:

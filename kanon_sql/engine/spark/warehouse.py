@@ -89,10 +89,10 @@ class SparkWarehouse(Warehouse):
     def use_time_zone(self, zone: str) -> None:
         self._time_zone = zone
 
-    # What there is
+    # Catalog
 
     def pointed_at(self, source: Any, table: str | None) -> exp.Table | None:  # noqa: ANN401 - as above
-        """Return the relation of a data frame, or of a table that can be found directly by name.
+        """Return the relation of a data frame, of files, or of a table found directly by name.
 
         An exact name needs no list of all relations, which is long in some catalogs.
         """

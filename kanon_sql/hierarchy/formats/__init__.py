@@ -81,7 +81,7 @@ def _text_of(path: Path) -> str:
         ) from None
 
 
-# Levels that Python gives
+# Levels from Python
 
 
 def lines_of(levels: Any) -> tuple[Line, ...]:  # noqa: ANN401 - a mapping, or a data frame

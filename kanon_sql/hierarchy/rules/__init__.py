@@ -165,7 +165,7 @@ class FlatRule(BuiltRule):
         return cls()
 
 
-# What rules must know of a column
+# Facts about columns
 
 
 def column_facts(

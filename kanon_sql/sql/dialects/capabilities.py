@@ -124,7 +124,6 @@ def require_materialized_views(dialect: str) -> None:
 
 
 def capabilities_of(dialect: str) -> Capabilities:
-    """Return the capabilities of a dialect."""
     if dialect not in CAPABILITIES:
         raise UsageError(f"There is no dialect {dialect!r}. There are: {', '.join(CAPABILITIES)}.")
     return CAPABILITIES[dialect]

@@ -31,7 +31,6 @@ def statements_of(statement: exp.Expr, capabilities: Capabilities) -> list[Made]
 
 
 def _time_zone(statement: exp.Set, capabilities: Capabilities) -> str:
-    """Return the statement that sets the time zone of a session."""
     zone = statement.find(exp.Literal)
     return f"{capabilities.time_zone} {'' if zone is None else zone.sql(capabilities.name)}"
 
@@ -91,7 +90,6 @@ def _qualify_functions(query: exp.Expr) -> None:
 
 
 def is_secure(node: exp.Expr) -> bool:
-    """Return True if a statement makes a secure view."""
     properties = node.args.get("properties")
     return properties is not None and any(isinstance(each, exp.SecureProperty) for each in properties.expressions)
 
