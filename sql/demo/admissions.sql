@@ -1,6 +1,6 @@
 /*
-The sample table of kanon demo: hospital admissions that never happened, skewed like real ones, with NULLs.
-Every value follows from the number of its row, by MD5: the same rows come out wherever and however often it is run.
+The sample table of kanon demo: fictitious hospital admissions, skewed like real ones, with NULLs.
+Every value is derived from the number of its row by MD5, so every run on every machine makes the same rows.
 Three in four people are admitted once, the fourth twice.
 */
 CREATE TABLE admissions AS

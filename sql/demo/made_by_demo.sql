@@ -1,4 +1,4 @@
-/* The tables and views of a database, but for the ledger, each with whether kanon demo made it. */
+/* The tables and views of a database, except the ledger, each with TRUE if kanon demo made it. */
 SELECT name, COALESCE(comment = $mark, FALSE) AS made_by_demo
 FROM (
   SELECT database_name, schema_name, table_name AS name, comment FROM duckdb_tables()

@@ -1,4 +1,4 @@
-/* How many rows and how many members of classes (rows, or different people) have each label of a column.
+/* Count the rows and the members of classes (rows, or distinct people) with each label of a column.
    $labels are the label of a level and those above it. Only labels that enough members share are shown. */
 SELECT
   $labels,

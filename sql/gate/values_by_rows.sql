@@ -1,6 +1,6 @@
 /*
-How many values a column has by their number of rows, and how many of these stand with one value alone of each of other
-columns ($others; $alone, counted by $told). $counted are the rows that count.
+Count the values of a column by their number of rows, and those that always occur with one value of each other column
+($others; $alone, counted by $told). $counted selects the rows that count.
 */
 SELECT
   sizes.n AS rows_of_value,

@@ -1,4 +1,4 @@
-/* Values whose check digits are checked: of many, those with the smallest hash. */
+/* Values to check the digits of: if there are many, those with the smallest hash. */
 SELECT text
 FROM (
   SELECT DISTINCT $value AS "text"

@@ -1,5 +1,5 @@
-/* How far some columns of a table refer to another one: rows with a value in each of them, and those of which the other
-   table has the key. It has each key once. */
+/* Test a reference from columns of a table to another table: count rows with a value in each column, and those whose
+   key the other table has. It has each key once. */
 SELECT
   COUNT(*) AS with_value,
   COUNT($key) AS matched

@@ -1,4 +1,4 @@
-/* The figures of the distinct values of a column, as text without spaces around it, and of their rows. */
+/* Figures of the distinct values of a column, as text without outer spaces, and of their rows. */
 SELECT
   $aggregates
 FROM (

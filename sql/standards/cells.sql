@@ -1,4 +1,4 @@
-/* Of a table of counts: how many of its cells are small, column by column. */
+/* Count the small cells of a table of counts, column by column. */
 SELECT
   $small
 FROM source

@@ -1,4 +1,5 @@
-/* How many combinations of values some columns have: as many as rows, if each row is a cell of a table of counts. */
+/* Count the combinations of values of some columns. If each row is a cell of a table of counts, there are as many as
+   rows. */
 SELECT
   COUNT(*)
 FROM (

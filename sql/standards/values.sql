@@ -1,5 +1,5 @@
-/* Of the different values of a column as texts: how many are of each sort, as they are (text) or with marks for what is
-   in them (marked). */
+/* Count the distinct values of a column of each sort, as unchanged texts (text) or with marks in place of the kinds
+   inside (marked). */
 SELECT
   $counts
 FROM (
