@@ -1054,7 +1054,7 @@ def look(name: str, shape: Shape, directory: Path) -> Seen:
     for column, rule in rules.items():
         if str(rule).startswith("ready:") and rule != f"ready:{shape.fitting.get(column)}":
             seen.wrong.append(f"{column} = {rule}")
-    done = run(directory, "anonymize", "--policy", f"{name}.toml", "--out", f"{name}_out.csv", "--format", "json", "-q")
+    done = run(directory, "anonymize", "--policy", f"{name}.toml", "--out", f"{name}_out.csv", "--format", "json")
     if done.returncode:
         seen.failed = f"anonymize: {done.stderr.strip()}"
         return seen

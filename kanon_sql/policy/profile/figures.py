@@ -53,7 +53,7 @@ _CHECKED = 0.5  # minimum share of values that look like numbers with check digi
 _DATES = frozenset({"date", "timestamp"})
 _WITH_DECIMALS = frozenset({"decimal", "float"})
 
-_AT_MOST = 60  # pairs that are compared
+_AT_MOST = 100  # pairs that are compared
 _SHARED = 50  # rows that must share a value with others; with fewer, one column determines another by chance
 _SKEWED = 0.9  # share of the most frequent value; from there, a column is determined by chance
 
