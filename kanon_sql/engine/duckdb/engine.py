@@ -390,7 +390,7 @@ class DuckDBEngine(Closing, Engine):
         return {name for (name,) in self.rows(sql.statement("catalog/computed", values=values), "computed columns")}
 
     def relations_behind(self, relation: exp.Table) -> list[exp.Table] | None:
-        """Return a relation and all relations that it reads as a view, at any depth; None if they cannot be determined.
+        """Return a relation and all that a view reads from, at any depth; None if they cannot be determined.
 
         That is so if sqlglot cannot parse a definition, or it calls a macro or a function that takes names. A bare name
         belongs to the schema of its view, or to the current one.

@@ -48,7 +48,7 @@ def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], 
     """Return the column names of a sheet, its rows, and its name if there are others.
 
     By default, the first row with a value has the column names. Rows without any value are ignored, as are columns
-    without a name and a value.
+    with neither a name nor a value.
     """
     from python_calamine import CalamineError, load_workbook
 
