@@ -220,8 +220,7 @@ class HoldOutRequest:
             )
 
     def rest_of(self, source: Source, policy: Policy, others: list[Path | None]) -> Source:
-        """Return a table without the held-out rows. Their file must be writable and not one of ``others``.
-        """
+        """Return a table without the held-out rows. Their file must be writable and not one of ``others``."""
         if self.share is None or self.file is None:
             return source
         from kanon_sql.release.hold_out import check_control_file, held_out
