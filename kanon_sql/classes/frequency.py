@@ -51,7 +51,7 @@ class Placement:
     """Position of a word of a column's codes in the keys of the frequency set."""
 
     column: int
-    number: int  # number of the word among those of the column's codes
+    number: int  # among the words of the column's codes
     word: CodeWord
     key: int
     shift: int  # its position in the key, in bits
@@ -72,11 +72,10 @@ class FrequencySet:
     rows: int
     tuples: int  # rows of the frequency set
     counts_people: bool  # whether members of a class are people
-    sensitive: tuple[SensitiveColumn, ...] = ()  # the sensitive columns that it has codes of
+    sensitive: tuple[SensitiveColumn, ...] = ()
 
     @property
     def counted(self) -> list[str]:
-        """The names of its columns except the keys."""
         people = [PERSONS, ENTITY] if self.counts_people else []
         return [N, *people, *(column.code for column in self.sensitive)]
 
@@ -94,7 +93,6 @@ class FrequencySet:
 
 
 def key_name(key: int) -> str:
-    """Return the name of a key column."""
     return f"key_{key}"
 
 
@@ -289,11 +287,9 @@ def _keys(placements: Sequence[Placement], code_of: Callable[[Placement], exp.Ex
 
 @dataclass(frozen=True)
 class SensitiveColumn:
-    """A sensitive column in the frequency set."""
-
     column: Column
     code: str  # the column of the frequency set that holds the codes of its values
-    shares: exp.Table  # the relation of its values
+    shares: exp.Table  # its values
     values: int
     spellings: int  # number of values after case and surrounding spaces are ignored
     # for each distance of a model, the features that it compares
@@ -301,7 +297,6 @@ class SensitiveColumn:
 
 
 def code_column(number: int) -> str:
-    """Return the name of the column of the frequency set that holds the codes of a sensitive column."""
     return f"sensitive_{number}"
 
 

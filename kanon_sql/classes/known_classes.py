@@ -43,13 +43,12 @@ class Classes:
     """Classes by all columns."""
 
     codes: Sequence[Numbers]  # for each column, the labels of the classes as numbers from 0
-    n: Numbers  # the rows of each class
+    n: Numbers
     members: Numbers  # its rows; or the people who are in no other class
     # for people in several classes: each of their classes, and the person's number, from 0
     movers: tuple[Numbers, Numbers] | None = None
 
     def some(self, chosen: Chosen) -> Classes:
-        """Return some of the classes, in their order."""
         movers = None
         if self.movers is not None:
             place, person = self.movers
@@ -98,7 +97,7 @@ def left_of(classes: Classes, m: int, k: int, most: float = np.inf) -> Chosen:
         for key, size in _subsets(own, m):
             counted = own.counted(key, size, stay, members)
             too_small = counted < k
-            if own.movers is None:  # each remaining class has members
+            if own.movers is None:
                 too_small &= counted > 0
             if not too_small.any():
                 continue

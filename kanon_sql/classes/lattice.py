@@ -49,7 +49,6 @@ class Lattice:
 
     @cached_property
     def size(self) -> int:
-        """The number of nodes."""
         return math.prod(height + 1 - level for height, level in zip(self.heights, self.start, strict=True))
 
     @cached_property

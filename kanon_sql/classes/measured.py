@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 class Members:
     """The members of classes."""
 
-    rows: exp.Select  # the members: a query that selects nothing yet
-    classes: tuple[exp.Expr, ...]  # the keys of a class, each with its name in the result
+    rows: exp.Select  # a query that selects nothing yet
+    classes: tuple[exp.Expr, ...]  # the keys of a class, each named
     n: exp.Expr | None  # rows per member; None if a member is a row
     measure: Callable[[RowModel], exp.Expr]  # the measure of a model of rows, over the members
     # the sensitive value of a member, as a model of that column has it
@@ -71,13 +71,12 @@ class Members:
     null_safe: bool = False  # whether a class may have NULLs in its keys
     # names that steps must not have: such a step would hide its source
     taken: tuple[str, ...] = ()
-    coded: bool = False  # whether they are rows of the frequency set
+    coded: bool = False  # whether members are rows of the frequency set
     packing: Packing | None = None  # positions of its counts, if they are stored side by side
     weight: exp.Expr | None = None  # what a member adds to ``Columns.tuples``; None if that is 1
 
     @property
     def names(self) -> list[str]:
-        """The names of the keys of a class."""
         return [column.alias_or_name for column in self.classes]
 
     def rows_of_members(self) -> exp.Expr:
@@ -89,7 +88,7 @@ class Members:
         return sql.count_rows() if self.weight is None else sql.sum_of(self.weight.copy())
 
     def grouped(self, *selected: exp.Expr, by: Sequence[exp.Expr] = ()) -> exp.Select:
-        """Return the query of the members, grouped by class and by something else."""
+        """Return the members, grouped by class and by something else."""
         query = self.rows.copy().select(*(column.copy() for column in self.classes), *selected, copy=False)
         keys = [column.unalias().copy() for column in self.classes]
         return query.group_by(*keys, *by, copy=False) if keys or by else query
@@ -162,7 +161,6 @@ class References:
 
     @property
     def names(self) -> list[str]:
-        """The names of the steps."""
         return [name for name, _ in self.steps]
 
 
@@ -186,7 +184,7 @@ class _Part:
 
 
 def measured_query(members: Members, models: Sequence[PrivacyModel], columns: Columns) -> exp.Select:
-    """Return the query of the classes of members, with their rows and the measure of each model."""
+    """Return the classes of members, with their rows and the measure of each model."""
     steps, query = measured_steps(members, models, columns)
     for name, step in steps:
         query = query.with_(name, as_=step, copy=False)
@@ -221,7 +219,7 @@ def measured_steps(
 
 
 def _plain(members: Members, models: Mapping[int, RowModel], columns: Columns) -> exp.Select:
-    """Return the query of the classes if every measure is an aggregate over members."""
+    """Return the classes if every measure is an aggregate over members."""
     rows = exp.Sum(this=members.n.copy()) if members.n is not None and not columns.kept else members.rows_of_members()
     counted = [sql.named(rows, columns.n)]
     if columns.tuples is not None:
@@ -241,7 +239,6 @@ class _Steps:
         self.names["n"] = columns.n
 
     def add(self, wanted: str, query: exp.Query) -> str:
-        """Add a step; return its name."""
         name = unused_name(wanted, [*self.members.taken, *(name for name, _ in self.steps)])
         self.steps.append((name, query))
         return name
@@ -382,7 +379,6 @@ class _Steps:
         return _Part(self.add("distance", self._by_class(query)), tuple(aggregates))
 
     def population(self, number: int, model: PopulationModel) -> _Part:
-        """Add the classes of the population."""
         if self.members.populations is None:
             raise TypeError("These members have no population")
         name = self.columns.measures[number]
@@ -392,7 +388,7 @@ class _Steps:
         return _Part(self.add("population", query), (name,))
 
     def together(self, parts: Sequence[_Part], models: Sequence[PrivacyModel]) -> exp.Select:
-        """Return the query of the classes with all measures, over the steps."""
+        """Return the classes with all measures, over the steps."""
         first, *others = parts
         if not others and self.steps[-1][0] == first.step and isinstance(self.steps[-1][1], exp.Select):
             _, query = self.steps.pop()
@@ -429,7 +425,7 @@ _WEIGHED_COLUMNS = {"n": _OWN, "class_n": _CLASS_N, "share": "share", "values": 
 
 
 def packed_query(members: Members, packing: Packing, models: Sequence[PrivacyModel], columns: Columns) -> exp.Select:
-    """Return the query of the classes of members, with their rows and the measure of each model."""
+    """Return the classes of members, with their rows and the measure of each model."""
     # 1. Rows of each class, and its counts side by side.
     counted = [sql.named(members.rows_of_members(), _CLASS_N)]
     if columns.tuples is not None:

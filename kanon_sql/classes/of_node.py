@@ -97,7 +97,7 @@ def classes_query(
     nodes: exp.Expr | None = None,
     merged: bool = False,
 ) -> exp.Select:
-    """Return the query of the classes of a node: masked keys, rows, and the measure of each privacy model.
+    """Return the classes of a node: masked keys, rows, and the measure of each privacy model.
 
     ``masks``: of each key; a key masked away altogether is left out of the grouping; ``probe``: whether to count only
     one class in ``PROBED``; ``bounds``: whether to return also, as ``bound_0``, ``bound_1``, ..., how many rows of a

@@ -55,7 +55,6 @@ class ComparedValues:
 
     @property
     def names(self) -> list[str]:
-        """The numbers that hold the counts."""
         return [_pack_name(number) for number in range(*self.packs)]
 
     def rows(self, width: int) -> exp.Expr:

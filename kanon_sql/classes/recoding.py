@@ -111,7 +111,7 @@ class Multidimensional(Recoding):
 
     cutting: Cutting
     boxes: int
-    cuts: int  # number of cuts that led to them; cuts have the numbers from 1 on, and boxes those after them
+    cuts: int  # they have the numbers from 1 on, boxes those after them
     rounds: int
     cuts_table: exp.Table
     boxes_table: exp.Table

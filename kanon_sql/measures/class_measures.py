@@ -20,11 +20,11 @@ class ClassSizes:
     """The sizes of the classes of a node."""
 
     rows: int
-    k: int  # minimum number of rows of a published class
-    too_small: int  # maximum number of rows of a suppressed class
+    k: int  # of the smallest class that may be published, in rows
+    too_small: int  # of the largest class that may be suppressed, in rows
     published: int  # classes that satisfy all models
     suppressed: int  # rows in the other classes
-    squares: int  # the sum of the squared sizes of the published classes, in rows
+    squares: int  # sum of the squared sizes of published classes
     suppressed_squares: int  # the same of the other classes
 
 

@@ -50,7 +50,7 @@ class Costs:
     full: tuple[int, ...]  # for each column, the cost of a cell at the root
     units: tuple[int, ...]  # for each column, common units in one unit of the measure
     unit: int  # common units in a mean cost of 1 per cell
-    weights: tuple[int, ...]  # of the columns
+    weights: tuple[int, ...]
 
     def generalization(self, node: Node) -> int:
         """Return the cost of all rows at a node, before any is suppressed."""
@@ -263,7 +263,7 @@ def _cells_query(
     labels: Sequence[Labels],
     measure: CellMeasure,
 ) -> exp.Query:
-    """Return the query of the costs of cells of classes: ``(number, level, total)`` of columns that have some.
+    """Return the costs of cells of classes: ``(number, level, total)`` of columns that have some.
 
     ``classes`` are the steps that lead to classes with these ``keys``; only the ``counted`` ones are charged; ``at``
     has, for each column and level where labels are looked up, the mask of each word of the codes.
@@ -274,7 +274,7 @@ def _cells_query(
     for column, level, masks in at:
         row: list[sql.Value | exp.Expr] = [column.number, level]
         for placement, mask in zip(column.placements, masks, strict=True):
-            key = placement.key if placement.key in keys else keys[0]  # its mask leaves nothing of it
+            key = placement.key if placement.key in keys else keys[0]  # its mask clears all bits
             row += [key, placement.shift, mask]
         shorter = len(words) - len(column.placements)  # the codes of others have more words
         rows.append([*row, *[keys[0], 0, 0] * shorter])

@@ -57,7 +57,7 @@ class Labels:
     number: int
     facts: exp.Table  # the temporary table above, which has the labels of all quasi-identifiers
     height: int
-    rows: int  # rows of the table
+    rows: int
     placements: tuple[Placement, ...]  # the positions of its codes in the keys
     leaves: int  # leaves of the hierarchy; 0 for a table without rows
     numeric: bool  # whether its values have a distance
@@ -339,7 +339,7 @@ def _places_query(column: Labels, hierarchy: Hierarchy, *, ordered: bool) -> exp
 
 
 def placed_query(frequency: FrequencySet, places: Sequence[Places]) -> exp.Select:
-    """Return the query of the tuples of the frequency set with their places, all in part 1."""
+    """Return the tuples of the frequency set with their places, all in part 1."""
     query = exp.select(sql.named(sql.literal(1), PART)).from_(frequency.relation.copy())
     for column in places:
         alias = f"places_{column.number + 1}"

@@ -79,8 +79,6 @@ _PAIRS_IN_A_STATEMENT = 5_000_000
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Sizes of the classes of a release."""
-
     published: int  # classes that satisfy all models
     rows: int  # rows in them
     squares: int  # the sum of the squares of their sizes
@@ -95,8 +93,6 @@ class ClassCounts:
 
 @dataclass(frozen=True)
 class PartTables:
-    """A table in parts."""
-
     parts: exp.Table  # ``(part, n, measure_0, ...)``, with the measure of each privacy model
     # for each quasi-identifier, the published cell of each part (see ``measures.sets_and_ranges``)
     cells: tuple[exp.Table, ...]
@@ -116,18 +112,16 @@ class Original:
     hierarchies: Sequence[Hierarchy]
     labels: Sequence[Labels]
     costs: Sequence[Costs]  # by each measure of cells, with equal weights
-    weights: Sequence[int]  # of the columns
+    weights: Sequence[int]
     k: int  # the unit of the average class size
     asks_divergence: bool = True  # whether the KL divergence is measured, which takes as long as the rest
 
 
 @dataclass(frozen=True)
 class Quality:
-    """The measures of a release."""
-
-    values: Measures  # every measure, by name
+    values: Measures  # by name
     counts: ClassCounts
-    by_column: dict[str, tuple[float, ...]]  # measures of cells, by name: of each column alone
+    by_column: dict[str, tuple[float, ...]]  # of cells, for each column
     # for a published table, the level of each column; None for one with labels on several levels or on none
     levels: tuple[int | None, ...] = ()
 
@@ -286,7 +280,7 @@ def _classes_of_steps(
 ) -> tuple[exp.Table, ClassCounts]:
     frequency, labels = original.frequency, original.labels
     known = known_subsets_of(models)
-    models = models if known is None else []  # it stands alone, and does not measure a class
+    models = models if known is None else []  # k of some columns is counted alone: it has no measure for each class
     members = _assigned(frequency, relation, steps)
     classes = _make_classes(frequency, members, labels, models)
     # Their texts, and the columns that identify the class of a member, by their names there.

@@ -51,7 +51,6 @@ class KAnonymity(RowModel):
         return self.k
 
     def counting(self, entity: str) -> KAnonymity:
-        """Return the model with people as members."""
         return replace(self, entity=entity)
 
     def coded_measure(self, *, merged: bool = False) -> exp.Expr:

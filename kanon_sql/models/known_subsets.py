@@ -77,7 +77,6 @@ class KnownSubsets(PrivacyModel):
         return 1
 
     def counting(self, entity: str) -> KnownSubsets:
-        """Return the model with people as members."""
         return replace(self, entity=entity)
 
     def subsets(self, width: int) -> int:

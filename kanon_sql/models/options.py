@@ -38,7 +38,7 @@ class Variant:
     values: tuple[str, ...]  # the possible values
     title: str  # of the model, in messages
     metavar: str  # placeholder of a value in the help
-    text: str  # the help
+    text: str
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,16 @@ class ModelOption:
     model: type[Any]  # its class; one with a method ``about`` has a sensitive column, which the option may name
     thresholds: tuple[str, ...]  # the fields of the class that are numbers, in the order in which they are written
     metavar: str  # placeholder of the thresholds in the help
-    text: str  # the help
+    text: str
     whole: tuple[str, ...] = ()  # the thresholds that are integers
     variant: Variant | None = None  # a further option that chooses a variant of the model
     is_shown: bool = False  # whether the help shows its option; every other one is recommended as ``--set KEY=VALUE``
 
     @property
     def names_column(self) -> bool:
-        """True if the model is about a sensitive column."""
         return hasattr(self.model, "about")
 
     def make(self, values: Sequence[float], column: str | None) -> PrivacyModel:
-        """Return the model with these thresholds, about a column."""
         if len(values) != len(self.thresholds):
             written = ",".join(self.thresholds)
             raise UsageError(f"It is written {written}: {len(self.thresholds)} numbers, not {len(values)}.")

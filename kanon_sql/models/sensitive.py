@@ -37,7 +37,7 @@ class SensitiveFacts:
 
     code: str  # the column of the frequency set that holds the code of the value
     shares: exp.Table  # the relation of the values' shares of the table, by code
-    values: int  # number of values in the table
+    values: int
     # the features of the values, if the model uses distances between them; else None
     features: exp.Table | None = None
 
@@ -67,7 +67,6 @@ class Weighed:
 
     @property
     def share_of_class(self) -> exp.Expr:
-        """The value's share of the class."""
         return exp.Div(this=as_double(self.n), expression=self.class_n)
 
     @property
@@ -99,7 +98,6 @@ class SensitiveModel(PrivacyModel, ABC):
         return False
 
     def about(self, column: str) -> Self:
-        """Return the model about a sensitive column."""
         return replace(self, sensitive=column)
 
     def coded(self, facts: SensitiveFacts) -> Self:
@@ -126,7 +124,6 @@ def at_least(measure: exp.Expr, threshold: float) -> exp.Expr:
 
 
 def as_double(expression: exp.Expr) -> exp.Expr:
-    """Return a count as a DOUBLE."""
     return sql.cast(expression, "DOUBLE")
 
 

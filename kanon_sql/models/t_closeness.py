@@ -182,14 +182,14 @@ def require_few(values: int, column: str) -> None:
 
 
 def ordered_features(shares: exp.Table) -> exp.Select:
-    """Return the query of the features of the ordered distance, from a relation (value, share, ...) of all values."""
+    """Return the features of the ordered distance, from a relation (value, share, ...) of all values."""
     return sql.select(_FILES["ordered"], part="features", relations={"shares": shares})
 
 
 def hierarchical_features(
     shares: exp.Table, value: str, code: str, lookup: exp.Table, height: int, family: str | None = None
 ) -> exp.Query:
-    """Return the query of the features of the hierarchical distance.
+    """Return the features of the hierarchical distance.
 
     ``shares``: a relation (value, share, ...) with one row for each value of the table; ``value``: its column of
     values, to look up in the hierarchy; ``code``: its column that becomes the value of the features; ``lookup``: the

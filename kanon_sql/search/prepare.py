@@ -103,7 +103,6 @@ class Prepared:
         )
 
     def weights(self, policy: Policy) -> tuple[int, ...]:
-        """Return the weight of each quasi-identifier."""
         return column_weights(policy.weights, [hierarchy.column.name for hierarchy in self.hierarchies])
 
     def measured(
@@ -296,7 +295,7 @@ def problem_of(prepared: Prepared, policy: Policy) -> Problem:
         raise UsageError("The table was prepared to count other members of a class: give prepare() the same entity.")
     limit = policy.rows_allowed(frequency.rows, policy.k)
     if any(isinstance(model, PopulationModel) and model.covers for model in policy.models):
-        limit = 0  # suppressed rows would be a class of the population without a row
+        limit = 0  # suppressed rows would make a class of the population without a row
     objective = prepared.objective(policy)
     cutting = policy.cutting
     places = () if cutting is None else prepared.places(by_tree=cutting.numbers == "tree")

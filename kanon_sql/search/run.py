@@ -121,7 +121,7 @@ def remaining_of(evidence: Evidence) -> Remaining:
         from kanon_sql.search.local.remaining import Remaining
 
         return Remaining(evidence.problem)
-    from kanon_sql.search.local.known_remaining import KnownRemaining  # with arrays
+    from kanon_sql.search.local.known_remaining import KnownRemaining  # needs numpy
 
     return KnownRemaining(evidence, evidence.known)
 
@@ -134,7 +134,7 @@ def _search_steps(
     evidence.require_top()
     end_of_search = deadline
     if problem.prove:
-        from kanon_sql.search.local.lower_bound import prove, require_provable  # with arrays and a solver
+        from kanon_sql.search.local.lower_bound import prove, require_provable  # needs numpy and a solver
 
         require_provable(problem)
         end_of_search = None if deadline is None else (time.monotonic() + deadline) / 2

@@ -44,7 +44,7 @@ class PropensityScore:
     tree: float
     highest: float  # c (1 - c): pMSE if all records are distinguished
     pairs: bool  # whether the regression had products of features
-    records: int  # number of records of original and release together
+    records: int  # of original and release together
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Prediction:
     """How often a target was predicted correctly, for rows of the original."""
 
     target: str
-    tested: int  # rows that were predicted
+    tested: int
     control: bool  # whether these are of people who are not in the release; else they are in it too
     most_frequent: float  # their share with the most frequent value of the original
     from_original: float  # their share predicted correctly after learning from other rows of the original
@@ -61,7 +61,6 @@ class Prediction:
 
 
 def can_learn() -> bool:
-    """Return True if scikit-learn is installed."""
     return find_spec("sklearn") is not None
 
 

@@ -45,8 +45,6 @@ _DRAWN = 4  # times as many as are needed
 
 @dataclass(frozen=True)
 class Marginal:
-    """One marginal."""
-
     columns: tuple[str, ...]
     difference: float  # the sum of |p - q| over its cells, from 0 to 2
 
@@ -77,8 +75,6 @@ class Marginals:
 
 @dataclass(frozen=True)
 class QueryErrors:
-    """Relative errors of counting queries."""
-
     queries: int
     median: float  # half of the queries have at most this error
     ninth_decile: float  # nine in ten have at most this error

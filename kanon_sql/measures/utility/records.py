@@ -52,7 +52,6 @@ class Records:
         )
 
     def without(self, number: int) -> Records:
-        """Return the records without a column."""
         kept = [place for place in range(len(self.places)) if place != number]
         return Records(tuple(self.places[place] for place in kept), tuple(self.numbers[place] for place in kept))
 

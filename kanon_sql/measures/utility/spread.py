@@ -84,7 +84,6 @@ class ComparedColumn:
 
     @property
     def numeric(self) -> bool:
-        """True if values have a distance."""
         return self.original.is_numeric if self.places is None else self.places.ordered
 
 

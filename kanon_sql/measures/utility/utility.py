@@ -31,8 +31,6 @@ NEEDS_LEARNING = "needs scikit-learn, which is not here: pip install 'kanon-sql[
 
 @dataclass(frozen=True)
 class Utility:
-    """The remaining utility of a release."""
-
     columns: tuple[str, ...]
     spread: Spread
     marginals: Marginals | None

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 TUPLES_PER_STATEMENT = 300_000
 """Number of tuples that take about as long to read as a statement takes to plan.
 
-With fewer tuples, several nodes are tested together. With more, a probe, a table of the classes or telling
-small numbers of people apart is worth a statement of its own.
+With fewer tuples, several nodes are tested together. With more, a probe, a table of the classes or
+``people_query`` is worth a statement of its own.
 """
 FEWEST_TOGETHER, MOST_TOGETHER = 4, 12
 """Nodes that are tested in one statement: three times as many as were needed of the last one, because the next tests
@@ -147,7 +147,7 @@ class Evidence:
         model = known_subsets_of(self.problem.models)
         if model is None:
             return None
-        from kanon_sql.search.full_domain.known_nodes import KnownNodes  # with arrays
+        from kanon_sql.search.full_domain.known_nodes import KnownNodes  # needs numpy
 
         return KnownNodes(self.problem.frequency, model)
 

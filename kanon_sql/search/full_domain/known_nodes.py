@@ -77,7 +77,7 @@ class KnownNodes:
             return self._shared[1]
         place, classes = self._classes(node, np.ones(len(self.tuples.n), dtype=np.bool_))
         shared = shared_members(classes, self.model.m, self.model.required)
-        _, one = np.unique(place, return_index=True)  # one tuple of each class
+        _, one = np.unique(place, return_index=True)
         masks = np.array(self._frequency.masks(node), dtype=np.int64)
         columns = {key_name(key): (self.tuples.codes[key][one] & masks[key]).tolist() for key in range(len(masks))}
         engine = self._frequency.engine

@@ -112,11 +112,9 @@ class Measure(Protocol):
 
 @dataclass
 class TablesSearch:
-    """A search, and its result."""
-
     parts: Sequence[Part]
     lattice: Lattice
-    measure: Measure | None = None  # of nodes; None if their cost is the sum of the parts alone
+    measure: Measure | None = None  # None if the cost of a node is the sum of the parts alone
     best: tuple[Node, Cost] | None = None
     bound: Cost = 0
     stopped: Stopped | None = None  # why it ended before the proof was complete
@@ -276,7 +274,6 @@ class TablesSearch:
         return [found[place] for place in sorted(found)]
 
     def _cost(self, node: Node) -> Cost | float:
-        """Return the exact cost of a node."""
         if node not in self._costs:
             if self.measure is None:
                 self._costs[node] = sum(part.common(part.cost(part.node(node))) for part in self.parts)

@@ -67,7 +67,6 @@ def local(remaining: Remaining, progress: SearchProgress | None = None) -> None:
 
 
 def _publish_at_all(remaining: Remaining, progress: SearchProgress | None) -> None:
-    """Go through all nodes."""
     problem = remaining.problem
     passes = _PASSES_OF_MANY if remaining.tuples >= _MANY else _PASSES
     # 1. The nodes. If nothing could be published at a node, nothing can be later: the remaining rows only become

@@ -91,7 +91,7 @@ class _Classes:
     tuples: Numbers  # the dearest tuples of each
     rows: Numbers  # how many of their rows are among the k
     cost: Numbers  # of each class, the cost of a row
-    dearer: Numbers  # excess of the prices of the k rows
+    dearer: Numbers  # excess of the prices of the k dearest rows over their cost
     excess: Numbers  # excess of the prices of all rows above their cost, and at least of the k
 
 
@@ -422,7 +422,7 @@ def _solver() -> Any:  # noqa: ANN401 - highspy is typed in part
         solver.silent()
         Highs.enableCallbacks(solver)  # type: ignore[no-untyped-call]  # highspy is typed in part
 
-    return type("Quiet", (Highs,), {"enableCallbacks": quietly})()  # the first call of an object of it
+    return type("Quiet", (Highs,), {"enableCallbacks": quietly})()  # called first by its constructor
 
 
 def _run(solver: Any) -> None:  # noqa: ANN401 - as above

@@ -168,5 +168,4 @@ class _Savings:
         return self._known[node]
 
     def estimate_at_least(self, node: Node) -> float:
-        """Return the estimate, if it is known."""
         return self._known.get(node, -math.inf)

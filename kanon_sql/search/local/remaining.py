@@ -230,7 +230,7 @@ class Remaining:
         self._tested.add(node)
         masks = self.problem.frequency.masks(node)
         kept = tuple(key for key, mask in enumerate(masks) if mask) or (0,)
-        if kept not in self._statements:  # hundreds of times the same
+        if kept not in self._statements:  # hundreds of steps share a statement
             self._statements[kept] = self._update(kept)
         number = len(self.steps) + 1
         values = {STEP: number} | {mask_name(key): masks[key] for key in kept}

@@ -128,8 +128,6 @@ class _Known:
 
 @dataclass(frozen=True)
 class _ArrayColumn:
-    """One quasi-identifier."""
-
     number: int  # number in the cuts, from 1
     places: Numbers
     null: int | None  # the place that is cut from all others; None if there is none
@@ -400,7 +398,7 @@ class BestCuts:
         ``tried``: of each column and tuple, whether its part was tried there without success.
         """
         names, first, index = np.unique(part, return_index=True, return_inverse=True)
-        one = entries[first]  # one tuple of each part
+        one = entries[first]
         totals = np.bincount(index, weights=self.n[entries], minlength=len(names)).astype(np.int64)
         large = totals[index] >= 2 * self.k
         entries, index = entries[large], index[large].astype(np.int64)

@@ -177,7 +177,7 @@ def _boxes_query(
     names: BoxColumns,
     types: Mapping[int, str | None],
 ) -> exp.Select:
-    """Return the query of the boxes: their bounds and their published labels.
+    """Return the boxes: their bounds and their published labels.
 
     ``cells`` has the labels of the parts for each column, ``types`` the type of these labels, or None if every part
     has one value.

@@ -267,8 +267,6 @@ def forbid_by(parts: Parts, models: Sequence[PrivacyModel]) -> None:
 
 
 def forbid_parts(parts: Parts, failing: Callable[[], exp.Query], title: str) -> None:
-    """Forbid the cuts of some parts."""
-
     def forbidden() -> exp.Select:
         fails = exp.In(this=sql.column(PART), query=failing().subquery())
         names = ("part", "column_number", "at_null", "from_place", "to_place", "position")
@@ -287,7 +285,7 @@ def failing_parts(parts: Parts, models: Sequence[PrivacyModel]) -> exp.Select:
 
 
 def rows_of_sides(parts: Parts) -> tuple[exp.Select, list[exp.Expr]]:
-    """Return the query of the rows of all parts, and their part and side as columns. Side -1 is outside of all cuts."""
+    """Return the rows of all parts, and their part and side as columns. Side -1 is outside of all cuts."""
     cuts = parts["kanon_round"]
     there = exp.and_(
         sql.column("allowed", cuts.name),

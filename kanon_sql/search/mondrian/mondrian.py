@@ -66,6 +66,6 @@ def begin(problem: Problem, cutting: Cutting) -> Mondrian | BestCuts:
     parts = Parts(problem, cutting)
     if cutting.choose != "loss":
         return Mondrian(parts)
-    from kanon_sql.search.mondrian.best_cuts import BestCuts  # with arrays
+    from kanon_sql.search.mondrian.best_cuts import BestCuts  # needs numpy
 
     return BestCuts(parts)

@@ -49,8 +49,6 @@ _NAMES = (*_KEPT, *(f"kanon_{name}" for name in (*_OF_A_ROUND, *_OF_ARRAYS, *_OF
 
 
 class Parts:
-    """A table in parts."""
-
     def __init__(self, problem: Problem, cutting: Cutting) -> None:
         self.problem, self.cutting, self.places = problem, cutting, problem.places
         self.engine = problem.frequency.engine
