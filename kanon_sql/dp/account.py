@@ -54,7 +54,7 @@ _LEAST = Decimal(1).scaleb(-_DIGITS)
 class Charge:
     """The cost of an answer for each person it is about."""
 
-    question: str  # a description of the question
+    question: str
     epsilon: Decimal
     delta: Decimal = ZERO
     # the column and value of a group of rows, if people in it have no rows outside it

@@ -356,7 +356,6 @@ def find_column(name: str, columns: Sequence[Column]) -> Column | None:
 
 
 def find_columns(names: Iterable[str], columns: Sequence[Column]) -> list[Column]:
-    """Return the columns of those names that exist."""
     return [column for name in names if (column := find_column(name, columns)) is not None]
 
 

@@ -205,7 +205,6 @@ def require_replaceable(path: Path) -> Path:
 
 
 def require_space(directory: Path, needed: int, what: str) -> None:
-    """Raise if a disk has too little free space."""
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise SourceError(
@@ -265,7 +264,6 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def require_parent(path: Path) -> None:
-    """Raise if the directory of a file does not exist."""
     if not path.parent.is_dir():
         raise SourceError(f"The directory {path.parent} does not exist.")
 

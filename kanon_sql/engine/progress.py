@@ -89,7 +89,6 @@ class TimedStep(Generic[State]):
 
 
 def take_steps(steps: Sequence[TimedStep[State]], state: State, seconds: dict[str, float], progress: Listener) -> None:
-    """Take steps in order; report their progress and record their seconds."""
     for step in steps:
         if step.needed is None or step.needed(state):
             if step.doing:

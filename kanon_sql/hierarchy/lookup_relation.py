@@ -59,7 +59,7 @@ class Hierarchy:
     height: int  # number of levels above the values; level ``height`` is the root
     relation: exp.Table  # the lookup relation with values, levels and codes
     words: tuple[CodeWord, ...]
-    root: str  # label of the root
+    root: str
     origin: str  # the rule or file as given
     # the query that makes values and levels from the source; None for a file
     definition: exp.Query | None = None

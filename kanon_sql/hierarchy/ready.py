@@ -24,8 +24,8 @@ class ReadyMade:
     name: str  # after ``ready:``
     title: str  # a description of the values it generalizes
     levels: str  # a description of its levels
-    source: str  # the source of its facts
-    licence: str  # the licence of the source
+    source: str
+    licence: str
     as_of: date | None  # the date of the source, if it has one
     kinds: tuple[str, ...]  # the kinds of columns it is for
     path: Path | None = None  # its file; None if it is a rule

@@ -58,7 +58,7 @@ class Fit:
 
     column: str
     origin: str
-    height: int | None = None  # its levels
+    height: int | None = None
     values_missing: int | None = None  # distinct values of the column without a row
     rows_missing: int | None = None  # rows of the table with such a value
     problem: str | None = None  # the problem and its fix; None if it fits

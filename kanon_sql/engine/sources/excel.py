@@ -75,7 +75,6 @@ def read_sheet(path: Path, layout: Layout) -> tuple[list[str], list[list[Any]], 
 
 
 def _table(place: str, rows: list[list[Any]], layout: Layout) -> tuple[list[str], list[list[Any]]]:
-    """Return the column names, and the rows below them."""
     kept = [(number, row) for number, row in enumerate(rows, 1) if number > layout.above and any(map(_is_value, row))]
     if not kept:
         raise SourceError(f"{place}, has no header and no rows.")
@@ -178,7 +177,6 @@ def require_size(rows: int, columns: int) -> None:
 
 
 def can_hold(kind: str) -> bool:
-    """Return True if Excel has values of a type."""
     return kind in {"TIME", "UUID"} or not (
         Column("", kind).family == "other" or kind == "TIMESTAMP_NS" or kind.endswith("TIME ZONE")
     )

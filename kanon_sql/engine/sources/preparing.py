@@ -84,7 +84,7 @@ _CASTS = {
 class Rule:
     """A rule for a column."""
 
-    text: str  # as given
+    text: str
     kind: str  # trim, lower, null, decimal, date or cast
     argument: str  # after the colon
     or_null: bool  # unreadable values become NULL

@@ -94,7 +94,7 @@ class Files:
     """Files that make up one table."""
 
     engine: DuckDBEngine
-    path: Path  # as given
+    path: Path
     pattern: str  # the same as a DuckDB pattern
     files: Sequence[Path]
     layout: Layout
@@ -106,7 +106,7 @@ class Files:
 class FileRead:
     """How a file was read."""
 
-    create: exp.Create  # makes the table
+    create: exp.Create
     columns: tuple[Column, ...]
     layout: Layout  # with the detected encoding and decimal sign
     delimiter: str = ","  # of a CSV file

@@ -112,7 +112,6 @@ class IntervalRule(BuiltRule):
 
     @property
     def _scale(self) -> int:
-        """The decimal places of its bounds."""
         bounds = [*self.widths, self.origin, self.bottom or Decimal(0), self.top or Decimal(0)]
         return max(0, *(-int(bound.normalize().as_tuple().exponent) for bound in bounds))
 
