@@ -110,7 +110,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         weights: for quasi-identifiers, the weight of their loss, such as 3, 0.5 or "1/3". Default: 1. With weight 0,
             any generalization is equally good.
         hold_out: the share of people (or rows, if rows are counted) to keep apart as a control group for ``attack``.
-            The release is made of the rest; ``Release.held_out_to_file`` writes the control group.
+            The rest is released; ``Release.held_out_to_file`` writes the control group.
         policy: a Policy or the path of a kanon.toml, instead of the settings above.
         resources: resource limits of the run; a connection has its own settings.
         progress: called with the progress.

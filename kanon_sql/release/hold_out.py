@@ -1,4 +1,4 @@
-"""Hold out rows of a table before a release is made of the rest: a control group for ``attack``.
+"""Hold out rows of a table before the rest is released: a control group for ``attack``.
 
 A share of the people is held out with all their rows; if rows are counted, a share of the rows. They are drawn by MD5
 of the seed and of the column of people; if rows are counted, of all columns except sensitive ones. The same seed holds

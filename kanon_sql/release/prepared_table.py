@@ -214,7 +214,7 @@ class PreparedTable(Closing):
             progress: called with the progress.
             settings: further settings of ``anonymize``: ``measure``, ``time_limit`` (seconds for all releases together:
                 each gets an equal share of the remaining time), and settings of single algorithms. ``prove`` is
-                ignored, because it would take a minute for each release.
+                not allowed: it would take a minute for each release.
 
         Raises:
             UsageError: a setting is wrong.

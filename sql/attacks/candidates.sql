@@ -1,4 +1,4 @@
-/* What an attacker knows, and the classes of a release that people can be in: risks/attacks/candidates.py makes these
+/* The attacker's knowledge, and the classes of a release that people can be in: risks/attacks/candidates.py makes these
    tables one after the other. */
 
 /* placed: The rows of the original with the places of their values; there is a join for each column. */
@@ -10,7 +10,7 @@ INNER JOIN lookup
   ON $is_value
 ;
 
-/* tuples: The different tuples of places, numbered, and how many rows have each. */
+/* tuples: The distinct tuples of places, numbered, and how many rows have each. */
 SELECT
   ROW_NUMBER() OVER () AS tuple,
   $places,
@@ -20,7 +20,7 @@ GROUP BY
   $places
 ;
 
-/* people: Which row has which tuple. */
+/* people: The tuple of each row. */
 SELECT
   placed.position,
   tuples.tuple
@@ -38,7 +38,7 @@ INNER JOIN labels
   ON $is_label
 ;
 
-/* classes: The classes, numbered, with a bit in a word of 62 for each, in an order that puts like ones side by side. */
+/* classes: The classes, numbered, with a bit in a word of 62 for each, in an order that puts similar ones together. */
 WITH ordered AS (
   SELECT
     ROW_NUMBER() OVER (ORDER BY $order) - 1 AS class,
@@ -60,7 +60,7 @@ SELECT
 FROM classes
 ;
 
-/* looked_up: What tuples find in columns where a value has one label; there is a join for each of these columns. */
+/* looked_up: The matches of tuples in columns where a value has one label, with a join for each of these columns. */
 SELECT
   tuples.tuple,
   $wanted
@@ -71,7 +71,7 @@ INNER JOIN relation
   ON $same
 ;
 
-/* words: The words of classes that are left to each tuple by its block and the labels of one more column. */
+/* words: The words of classes that remain for each tuple by its block and the labels of one more column. */
 SELECT
   looked_up.tuple,
   mask.word,
@@ -81,7 +81,7 @@ INNER JOIN mask
   ON mask.place = looked_up.place AND mask.block = looked_up.block
 ;
 
-/* narrowed: The words that are left after one more column. */
+/* narrowed: The words that remain after one more column. */
 SELECT
   words.tuple,
   words.word,
@@ -104,8 +104,8 @@ INNER JOIN classes
   ON classes.word = words.word AND (words.bits & classes.bit) <> 0
 ;
 
-/* found: What each tuple finds: a single class by its own number, several by that of the tuple, below 0. The fewest
-   rows are all of them if it can be in each class, else those of the smallest one. */
+/* found: The classes that each tuple finds: a single class by its own number, several by that of the tuple, below 0.
+   The fewest rows are all of them if it can be in each class, else those of the smallest one. */
 SELECT
   tuples.tuple,
   tuples.n,
@@ -132,8 +132,8 @@ INNER JOIN pairs
   ON pairs.tuple = found.tuple
 ;
 
-/* fitting: How many of the original can be a row of the release: of the class that the fewest can be in, how many rows are in
-   classes that fewer than k can be in, and the rows of the smallest class. */
+/* fitting: How many of the original can be a row of the release: the number for the class that the fewest can be in,
+   how many rows are in classes that fewer than k can be in, and the rows of the smallest class. */
 WITH possible AS (
   SELECT
     classes.class,

@@ -1,7 +1,7 @@
 /* The attacks that a control group judges: risks/attacks/controlled.py counts successes against people in the original
-   and against people who are not. */
+   and against people outside it. */
 
-/* other_people: The rows of the original that are of nobody in the control group, in their order. */
+/* other_people: The rows of the original that belong to nobody in the control group, in their order. */
 SELECT
   $columns
 FROM (
@@ -16,8 +16,8 @@ ORDER BY
   original.kanon_position
 ;
 
-/* scope: The rows of the original without those of the control group, one for one: of equal rows, as many stay as the
-   original has more of. They stay in their order. */
+/* scope: The rows of the original minus those of the control group, one for one: of equal rows, as many remain as the
+   original has more of. They keep their order. */
 WITH held_out AS (
   SELECT
     $keys,
@@ -60,8 +60,8 @@ SELECT
 FROM control
 ;
 
-/* texts: The different values of a column of the release, numbered in their order: what is drawn by these numbers must
-   not depend on how many threads there are. Each is a label that covers itself. */
+/* texts: The distinct values of a column of the release, numbered in their order: random choices by these numbers must
+   not depend on the number of threads. Each is a label that covers itself. */
 WITH distinct_texts AS (
   SELECT DISTINCT
     $value AS "text"
@@ -74,8 +74,8 @@ SELECT
 FROM distinct_texts
 ;
 
-/* sides: Rows of both sides with the places of their values; there is a join for each column. A row without a person is
-   one of its own. */
+/* sides: Rows of both sides with the places of their values; there is a join for each column. A row without a person
+   counts as a separate person. */
 SELECT
   source.rowid AS record,
   source.kanon_is_control AS is_control,
@@ -89,7 +89,7 @@ LEFT JOIN texts
 ;
 
 /* coded: The rows of the release, numbered in their order, with the numbers of their labels; there is a join for each
-   column that is no quasi-identifier. */
+   column that is not a quasi-identifier. */
 SELECT
   ROW_NUMBER() OVER (ORDER BY released.position) AS record,
   $labels
@@ -100,7 +100,7 @@ INNER JOIN texts
   ON $is_text
 ;
 
-/* alike: How many rows of the control group the original has, equal rows as often, and how many there are. */
+/* alike: How many rows of the control group the original has (equal rows as often), and the number of its rows. */
 SELECT
   (
     SELECT
@@ -126,8 +126,8 @@ SELECT
   ) AS n
 ;
 
-/* targets: Each person of the original and of the control group, with one of their rows, and their place in a drawn
-   order. The row and the order are drawn apart from each other: else people with many rows would come first. */
+/* targets: Each person of the original and of the control group, with one of their rows, and their place in a random
+   order. The row and the order are drawn independently: otherwise people with many rows would come first. */
 WITH drawn AS (
   SELECT
     is_control,
@@ -146,14 +146,14 @@ WHERE
   of_person = 1
 ;
 
-/* sizes: How many people of the original and of the control group there are, and rows of the release. */
+/* sizes: The number of people of the original and of the control group, and of rows of the release. */
 SELECT
   (SELECT COUNT(*) FROM targets WHERE NOT is_control),
   (SELECT COUNT(*) FROM targets WHERE is_control),
   (SELECT COUNT(*) FROM coded)
 ;
 
-/* targets_known: What an attacker knows of the targets. */
+/* targets_known: The values of the targets that an attacker knows. */
 SELECT
   sides.record AS tuple,
   $places
@@ -181,7 +181,7 @@ INNER JOIN classes
   ON $same_class
 ;
 
-/* most: The most frequent label of a column of the release; of labels that are equally frequent one is drawn. */
+/* most: The most frequent label of a column of the release; ties are broken at random. */
 SELECT
   $secret AS label
 FROM coded
@@ -194,10 +194,9 @@ ORDER BY
 LIMIT 1
 ;
 
-/* inferred: Inference of one column: of each side, how many people it was guessed of, for how many the most frequent
-   label of their candidate rows was right, and for how many the most frequent one of the release was. Of labels that
-   are equally frequent among candidates one is drawn; without candidates the most frequent one of the release is
-   guessed. */
+/* inferred: Inference of one column, for each side: the number of people it was guessed for, for how many the most
+   frequent label of their candidate rows was right, and for how many the most frequent one of the release was. Ties
+   among candidates are broken at random; without candidates, the guess is the most frequent label of the release. */
 WITH by_class AS (
   SELECT
     members.class,
@@ -261,7 +260,7 @@ GROUP BY
   guessed.is_control
 ;
 
-/* picked: One row of the release for each person who has candidates: each candidate row is as likely as any other. */
+/* picked: One row of the release for each person who has candidates, drawn uniformly from the candidate rows. */
 WITH ranges AS (
   SELECT
     pairs.tuple,
@@ -293,8 +292,8 @@ WHERE
   picked.pick > picked.before AND picked.pick <= picked.before + picked.n
 ;
 
-/* linked: Linkability: of each side, how many people were looked up, for how many both picks are the same row of the
-   release, and for how many two rows drawn from all of it are. */
+/* linked: Linkability, for each side: the number of people who were looked up, for how many both picks are the same row
+   of the release, and for how many two random rows of the release are the same. */
 SELECT
   targets.is_control,
   COUNT(*),
@@ -323,7 +322,7 @@ SEMI JOIN sides
   ON $same AND NOT sides.is_control
 ;
 
-/* alone: Rows of the release that no other row is like in a set of columns. */
+/* alone: Rows of the release that differ from all other rows in a set of columns. */
 SELECT
   record,
   $subset AS subset
@@ -332,8 +331,8 @@ QUALIFY
   COUNT(*) OVER (PARTITION BY $labels) = 1
 ;
 
-/* predicates: The predicates that single out: rows of the release in drawn order, each with one set of columns, drawn
-   from those in which no other row is like it. */
+/* predicates: The predicates that single out: rows of the release in random order, each with one set of columns, drawn
+   from those in which no other row equals it. */
 WITH one_each AS (
   SELECT
     record,
@@ -360,8 +359,8 @@ WHERE
   rank <= $at_most
 ;
 
-/* predicated: The labels of predicates over a set of columns, and how many have the same: those of a row of the release,
-   or each from a row of its own, which is a join for each column. */
+/* predicated: The labels of predicates over a set of columns, and how many have the same labels: those of one row of
+   the release, or each from a different row, with a join for each column. */
 SELECT
   $labels,
   COUNT(*) AS n
@@ -374,7 +373,7 @@ GROUP BY
   $labels
 ;
 
-/* tuples: What people have in a set of columns. */
+/* tuples: The values of people in a set of columns. */
 SELECT
   ROW_NUMBER() OVER () AS tuple,
   $places
@@ -383,8 +382,8 @@ GROUP BY
   $places
 ;
 
-/* singled_out: Singling out: of each side, how many predicates exactly one person satisfies. People beyond a number are
-   left out. */
+/* singled_out: Singling out, for each side: how many predicates exactly one person satisfies. People beyond a number
+   are left out. */
 WITH who AS (
   SELECT
     tuples.tuple,

@@ -1,8 +1,8 @@
-/* What the labels of a release cover: measures/released_labels.py makes spans of places, risks/attacks/candidates.py
-   matches tuples and classes by them. */
+/* The values that labels of a release cover: measures/released_labels.py makes spans of places, and
+   risks/attacks/candidates.py matches tuples and classes by them. */
 
 /* wider: How many labels cover more on any level than on those that were read; and on how many levels some label, other
-   than one that covers everything, does not cover all that it covers on those. */
+   than one that covers everything, covers less than on those. */
 WITH by_level AS (
   SELECT
     readings.label,
@@ -36,8 +36,8 @@ INNER JOIN covered
 CROSS JOIN everything
 ;
 
-/* spans: What each label covers as spans of places with rows, from one rank to another: spans of a label that meet are
-   one. found_spans are from place to place, whether these have rows or not. */
+/* spans: The values that each label covers, as spans of places with rows, from one rank to another; adjacent spans of a
+   label are merged. found_spans are from place to place, whether these have rows or not. */
 WITH counted AS (
   SELECT
     place,
@@ -94,7 +94,7 @@ WHERE
   n > 0
 ;
 
-/* most: How many labels a value has at most: one more from where a span begins, one less after its end. */
+/* most: The largest number of labels of a value: one more from the start of a span, one less after its end. */
 SELECT
   MAX(labels)
 FROM (
@@ -130,7 +130,7 @@ INNER JOIN ranks
   ON ranks.rank = covered.rank
 ;
 
-/* spread: How many pairs of a tuple and a class the labels of a column let through. */
+/* spread: How many pairs of a tuple and a class the labels of a column allow. */
 WITH here AS (
   SELECT
     $place AS place,
@@ -166,7 +166,7 @@ INNER JOIN counted AS other
 ;
 
 /* mask: The classes of each block that cover each place by the labels of a column, as bits of words: those of a label
-   are added where a span begins and taken away after its end. */
+   are added at the start of a span and removed after its end. */
 WITH of_labels AS (
   SELECT
     $label AS label,

@@ -1,9 +1,9 @@
-/* What the candidates of a person say of a sensitive column: risks/attacks/guesses.py. */
+/* Inferences about a sensitive column from the candidates of a person: risks/attacks/guesses.py. */
 
-/* known: How well the most frequent value of the candidates (of equals, the first one) says the true one. Rows of the original
-   by how many values their candidates have, whether one has the share that counts as known, whether it is the true one;
-   and by the fewest values of one class, and whether one of its values may have that share: if not $exact, the other
-   classes may be ruled out. */
+/* known: How well the most frequent value of the candidates (with ties, the first one) predicts the true one. Rows of
+   the original by the number of values of their candidates, whether one has the share that counts as known, whether it
+   is the true one; and by the fewest values of one class, and whether one of its values may have that share: if not
+   $exact, the other classes may be ruled out. */
 WITH in_class AS (
   SELECT
     class,

@@ -1,8 +1,8 @@
 /* Two releases of one table, read together: risks/attacks/joint.py runs these in this order, for the ledger and for
    kanon attack. */
 
-/* found: What each tuple finds in one release: 0 if it is in no class, the number of its class (from 1), or, where it
-   can be in several, a number below 0 that stands for these classes. */
+/* found: The class that each tuple finds in one release: 0 if it is in no class, the number of its class (from 1), or a
+   number below 0 that stands for several possible classes. */
 WITH chosen AS (
   SELECT
     tuple,
@@ -43,7 +43,7 @@ LEFT JOIN several
   ON several.tuple = tuples.tuple
 ;
 
-/* choices: The classes behind what is found in one release; who is in no class is in class 0. */
+/* choices: The classes behind each number of found; tuples in no class are in class 0. */
 SELECT DISTINCT
   found.found,
   COALESCE(pairs.class + 1, 0) AS class
@@ -52,8 +52,7 @@ LEFT JOIN pairs
   ON pairs.tuple = found.tuple
 ;
 
-/* shape: A hash of the classes of one release, whatever their numbers are: the tuples that find each of them, and its
-   rows. */
+/* shape: A hash of the classes of one release without their numbers: the tuples that find each, and its rows. */
 WITH covers AS (
   SELECT
     pairs.class,
@@ -82,7 +81,7 @@ SELECT
 FROM counted
 ;
 
-/* possible: The values that one release leaves to those who find the same in it, and how often each of them is there. */
+/* possible: The values that one release leaves for tuples that find the same in it, and the frequency of each. */
 SELECT
   choices.found,
   class_values.value,
@@ -95,8 +94,8 @@ GROUP BY
   class_values.value
 ;
 
-/* links: What the rows of each class of a release show in the columns by which they can be joined with rows of another
-   one. */
+/* links: The values of the rows of each class of a release in the columns by which they can be joined with rows of
+   another one. */
 SELECT DISTINCT
   class + 1 AS class,
   $link AS link,
@@ -104,7 +103,7 @@ SELECT DISTINCT
 FROM released
 ;
 
-/* alike: What each tuple finds in two releases, if it finds something in one of them. */
+/* alike: The classes of each tuple in two releases, if it finds a class in one of them. */
 SELECT
   one.tuple,
   one.n,
@@ -130,7 +129,7 @@ GROUP BY
 ;
 
 /* groups_of_people: Groups of rows that are alike in two releases, and how many people they are about. A row that names
-   nobody is about none: a group of such rows alone hides none of them. */
+   nobody counts for nobody: a group that only has such rows hides none of them. */
 SELECT
   alike.first,
   alike.second,
@@ -146,8 +145,8 @@ GROUP BY
   alike.second
 ;
 
-/* sizes_same: How many others are alike where both releases have the same classes: the rows of the smallest class that
-   is possible. */
+/* sizes_same: How many others are alike if both releases have the same classes: the rows of the smallest possible
+   class. */
 SELECT
   groups.first,
   groups.second,
@@ -162,8 +161,7 @@ GROUP BY
   groups.second
 ;
 
-/* small: How small groups get: how many there are, the smallest, those of one, and those of fewer than k, with their
-   rows. */
+/* small: The sizes of groups: their number, the smallest, those of one, and those of fewer than k, with their rows. */
 SELECT
   COUNT(*),
   MIN(sizes.size),
@@ -208,7 +206,7 @@ GROUP BY
   3
 ;
 
-/* different: How many different values each group has. */
+/* different: The number of distinct values of each group. */
 SELECT
   first,
   second,
@@ -220,7 +218,7 @@ GROUP BY
 ;
 
 /* known: Rows whose value is certain from two releases, those for which it is right, those for which neither release
-   says it alone, and those in groups of k or more that have fewer different values than the classes of each release. */
+   alone makes it certain, and those in groups of k or more with fewer values than the classes of each release. */
 WITH possible AS (
   SELECT
     first,
@@ -289,8 +287,8 @@ SELECT
 FROM found_together
 ;
 
-/* linked: How many rows have one value left, or fewer than $least, in a column that one release has alone, when its
-   rows are joined with those of the other release; of those whose class alone leaves more. */
+/* linked: How many rows have one value left, or fewer than $least, in a column that only one release has, when its rows
+   are joined with those of the other release; only rows whose class alone leaves more. */
 WITH both_classes AS (
   SELECT
     first,
@@ -343,8 +341,8 @@ SELECT
 FROM left_over
 ;
 
-/* codes: The values of a sensitive column with a number for each: they are counted in each round, and texts take
-   longer. */
+/* codes: The values of a sensitive column with a number for each: they are counted in each round, and counting texts is
+   slower. */
 SELECT
   value,
   ROW_NUMBER() OVER (ORDER BY value) AS code
@@ -371,9 +369,9 @@ INNER JOIN codes
   ON codes.value = valued.value
 ;
 
-/* bounds: How many rows of each group have each value: at least and at most, before anything is subtracted. What the
-   first release leaves is materialized, for groups are few beside all pairs of things found that have a value in
-   common. */
+/* bounds: How many rows of each group have each value: at least and at most, before anything is subtracted. The values
+   that the first release leaves are materialized, because there are few groups compared with all pairs of found classes
+   that have a value in common. */
 WITH in_first AS MATERIALIZED (
   SELECT
     groups.first,
@@ -421,9 +419,9 @@ WHERE
   groups.first = 0
 ;
 
-/* bounds_next: The same after one more subtraction: what the other groups of a class have at least is not left for this
-   one, and what they cannot have is in this one. Each row of a class is that of someone in a group that can be in
-   it. */
+/* bounds_next: The same after one more subtraction: rows that the other groups of a class have at least are not left
+   for this one, and rows that they cannot have are in this one. Each row of a class belongs to someone in a group that
+   can be in it. */
 WITH own AS (
   SELECT
     first,
@@ -515,9 +513,9 @@ WHERE
   bounds.high > 0
 ;
 
-/* sizes: How many others are alike for certain: those of the group, and where it can be in several classes, those of
-   the smallest pair of them. What stands apart may be counted twice where one person has several rows: then the
-   larger number holds. */
+/* sizes: How many others are certainly alike: those of the group, and if it can be in several classes, those of the
+   smallest pair of them. Rows that are apart may be counted twice if one person has several rows: then the larger
+   number holds. */
 WITH first_counts AS (
   SELECT
     found,

@@ -1,7 +1,7 @@
-/* Does the order of a release follow that of its original? risks/attacks/order.py asks a rank test and counts rows in
-   their old place. */
+/* Does the order of a release follow that of its original? risks/attacks/order.py runs a rank test and counts rows in
+   their original place. */
 
-/* items: Rows of a release that are alike in every column: how many they are, and their mean place. */
+/* items: Rows of a release that are alike in every column: their number, and their mean place. */
 SELECT
   ROW_NUMBER() OVER () AS item,
   class,
@@ -29,9 +29,9 @@ INNER JOIN items
   ON items.class = pairs.class AND $same
 ;
 
-/* test: How far the order of a release follows that of its original: sums over groups of items of the same size.
+/* test: How closely the order of a release follows that of its original: sums over groups of items of the same size.
    Products of the deviations of score and place; their variance by chance; squared deviations of scores and of
-   places; the largest sum of products that there could be. */
+   places; the largest possible sum of products. */
 WITH scores AS (
   SELECT
     size,
@@ -63,8 +63,8 @@ SELECT
 FROM groups
 ;
 
-/* in_place: How many rows of a release stand where the original, without the rows that find no class, has one that they
-   can be. Beside it: the rows of the original that find a class; over these, the sums of how many rows of the
+/* in_place: How many rows of a release are in a place where the original, without the rows that find no class, has a
+   row that they can be. Also the rows of the original that find a class; over these, the sums of how many rows of the
    release each can be, r, and of LN(r!) / r. */
 WITH here AS (
   SELECT

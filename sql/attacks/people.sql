@@ -1,4 +1,4 @@
-/* Attacks where members of classes are people: risks/attacks/released.py counts them, linkage.py and guesses.py judge. */
+/* Attacks on classes whose members are people: risks/attacks/released.py counts, linkage.py and guesses.py judge. */
 
 /* of_tuples: How many rows each person has with each tuple of quasi-identifiers. */
 WITH each_row AS (
@@ -20,8 +20,8 @@ GROUP BY
 ;
 
 /* members: The people who can have rows in each class and how many rows each; up_to counts rows from the first person
-   to this one. Rows that name nobody come first, then who has most rows: so the first n rows are of the fewest
-   people possible. */
+   to this one. Rows that name nobody come first, then people in descending order of rows: so the first n rows belong to
+   the fewest people possible. */
 WITH members AS (
   SELECT
     pairs.class AS class,
@@ -44,8 +44,8 @@ SELECT
 FROM members
 ;
 
-/* in_classes: How many people the rows of each class are of: at least and at most. possible counts the rows that can be
-   in it. */
+/* in_classes: How many people the rows of each class belong to: at least and at most. possible counts the rows that can
+   be in it. */
 SELECT
   classes.class AS class,
   classes.n AS n,
@@ -60,11 +60,10 @@ GROUP BY
   classes.n
 ;
 
-/* found: How many people the rows are of that each tuple can be. Where it is settled who is in which class, people are
-   counted over all classes of a tuple: only where the largest class alone does not say that they are many. Else they
-   are at least as many as in one of these classes, and at most as many as in all of them: as many, if every person
-   has one row. Where some of the classes may still be ruled out, they are at least as many as in the class with the
-   fewest. */
+/* found: How many people have the rows that each tuple can be. If it is settled who is in which class, people are
+   counted over all classes of a tuple, unless the largest class alone shows that they are many. Otherwise they are at
+   least as many as in one of these classes, and at most as many as in all of them; exactly as many if every person has
+   one row. If some of the classes may still be ruled out, they are at least as many as in the class with the fewest. */
 WITH one_by_one AS (
   SELECT
     sets.found AS found,
@@ -122,8 +121,8 @@ INNER JOIN persons
   ON persons.tuple = found.tuple
 ;
 
-/* by_number: People who have more rows of a class than it has without its most frequent value: some of theirs have that
-   value. Classes of one value are told by anyone's rows, and not counted. */
+/* by_number: People who have more rows of a class than it has without its most frequent value: some of their rows have
+   that value. Classes with a single value reveal it for every row, and are not counted. */
 WITH counted AS (
   SELECT
     class,
@@ -151,7 +150,7 @@ WHERE
   members.n + modal.most > modal.n AND modal.most < modal.n
 ;
 
-/* more_people: Does the column of people of a release tell more of them apart than its original, in all or in one class? */
+/* more_people: Does the column of people of a release have more people than its original, in all or in one class? */
 SELECT
   (SELECT COUNT(DISTINCT person) FROM members) > (SELECT COUNT(DISTINCT person) FROM persons)
   OR EXISTS(

@@ -38,7 +38,7 @@ GROUP BY
   written.value
 ;
 
-/* with_people: The rows of the release, each with a person of its class: which of them does not matter. */
+/* with_people: The rows of the release, each with any person of its class. */
 WITH numbered AS (
   SELECT
     $written,

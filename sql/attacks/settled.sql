@@ -1,5 +1,5 @@
-/* Who must be in which class, once certain rows are placed: risks/attacks/settled.py repeats the round until nothing
-   changes. */
+/* The classes that tuples must be in once certain rows are placed: risks/attacks/settled.py repeats the round until
+   nothing changes. */
 
 /* room: How many rows of the original fit some class, how many rows the release has, and how many of its classes have
    more rows than fit them. */
@@ -34,9 +34,9 @@ SELECT
 FROM fits
 ;
 
-/* pairs: The classes that tuples can be in, after one more round: a class with a row for everyone who fits it has them
-   all, and one that is filled by those who fit no other class has no room for others. $spare of those who fit some
-   class were left out, whoever they are. */
+/* pairs: The classes that tuples can be in, after one more round: a class with a row for each row that fits it has them
+   all, and one that is filled by rows that fit no other class has no room for others. $spare of the rows that fit some
+   class were left out, whichever they are. */
 WITH sized AS (
   SELECT
     pairs.tuple,
@@ -75,7 +75,7 @@ WHERE
   choices = 1 OR class = own OR (own IS NULL AND NOT is_full)
 ;
 
-/* sets: The classes that each tuple can be in, as a text, and a number that is the same for tuples with the same ones. */
+/* sets: The classes that each tuple can be in, as a text, and a number that is equal for equal classes. */
 WITH listed AS (
   SELECT
     tuple,
@@ -94,7 +94,7 @@ INNER JOIN tuples
   ON tuples.tuple = listed.tuple
 ;
 
-/* chosen: The classes that tuples can be in, from those that are possible for all tuples with the same ones. */
+/* chosen: The classes that tuples can be in, from those that are possible for all tuples with the same classes. */
 SELECT
   sets.tuple,
   chosen.class

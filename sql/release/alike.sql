@@ -1,6 +1,6 @@
-/* The rows of a release where many are alike: each different row once for every eight times that it is there, with how
-   often it is meant, in the order of the release. It takes a sort of few rows, and several threads can write from it.
-   released stands for the rows of the release in any order. */
+/* The rows of a release with many equal rows: each distinct row once for every eight times that it occurs, with its
+   multiplicity, in the order of the release. Few rows are sorted, and several threads can write from it. released
+   stands for the rows of the release in any order. */
 WITH counted AS (
   SELECT
     $columns,

@@ -1,5 +1,5 @@
-/* Of each person, the days that all of their dates are moved by: 1 to $days, forwards or backwards, by a keyed hash of
-   what names the person. */
+/* For each person, the days by which all of their dates are shifted: 1 to $days, forwards or backwards, by a keyed hash
+   of the person's name. */
 WITH people AS (
   SELECT DISTINCT $person AS value
   FROM source

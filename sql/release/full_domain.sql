@@ -1,8 +1,8 @@
 /* A full-domain release.
    generalized   every row of the source with its labels: one join for each column between its values and its root
-   too_small     suppression: the classes that fail a model. Where one is about sensitive values, see suppression.sql
-   Then the rows of all other classes, in an order that says nothing. generalized is read twice, and a few columns
-   the first time: to keep it (MATERIALIZED) is slower. */
+   too_small     suppression: the classes that fail a model. For models of sensitive values, see suppression.sql
+   Then the rows of all other classes, in a random order. generalized is read twice, the first time only a few of its
+   columns: MATERIALIZED is slower. */
 WITH generalized AS NOT MATERIALIZED (
   SELECT
     $generalized

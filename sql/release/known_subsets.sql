@@ -1,6 +1,6 @@
 /* Classes of a full-domain recoding that are left out because k rows share no m of their labels: all that are not in
-   kept, a table of the classes that stay. Which these are was found by taking out, again and again, what is in a class
-   by m columns of fewer than k rows. */
+   kept, a table of the remaining classes. These were found by repeatedly removing the rows that are in a class by m
+   columns of fewer than k rows. */
 WITH generalized AS (
   SELECT
     $generalized

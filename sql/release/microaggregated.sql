@@ -1,7 +1,7 @@
 /* Univariate microaggregation: each value with the mean of its group. The groups were found by dynamic programming (see
-   kanon_sql/release/microaggregation.py); the list has the places of their first values among the different values in
-   ascending order. The mean is summed in that order, so that it is the same whenever it is made. A group that the table,
-   as it is now, leaves with too few rows gets no mean. */
+   kanon_sql/release/microaggregation.py); the list has the positions of their first values among the distinct values in
+   ascending order. The mean is summed in that order, so that it is always the same. If the present table leaves a group
+   with too few rows, the group gets no mean. */
 WITH found AS (
   SELECT $value AS value, CAST(COUNT(*) AS DOUBLE) AS n
   FROM source

@@ -1,5 +1,5 @@
-/* The classes of a full-domain recoding with their rows; where people are counted, once for each person in them.
-   $numbers are those of the labels of each column, in which NULL is a label like any other, and of the person. */
+/* The classes of a full-domain recoding with their rows; if people are counted, once for each person in them. $numbers
+   are those of the labels of each column, where NULL counts as a label, and of the person. */
 WITH generalized AS (
   SELECT
     $generalized

@@ -1,4 +1,4 @@
-/* What is published of the rows of a table, each once with a number, and how many there are. */
+/* The distinct published rows of a table, each with a number, and their count. */
 SELECT
   CAST(ROW_NUMBER() OVER () AS HUGEINT) AS kind,
   COUNT(*) OVER () AS kinds,

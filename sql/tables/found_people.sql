@@ -1,4 +1,4 @@
-/* How many people are alone with the rarest that could be known of them, and how many are among fewer than $k. */
+/* How many people are alone with the rarest combination known about them, and how many are among fewer than $k. */
 SELECT
   COUNT(*) AS people,
   COUNT(*) FILTER (WHERE fewest = 1) AS alone,

@@ -1,5 +1,5 @@
-/* The rows of a released table, each with its key, the person and a number for what is known of both. A row that leads
-   to no person is not among them. */
+/* The rows of a released table, each with its key, the person and a number for the known values of both. A row that
+   leads to no person is omitted. */
 SELECT
   $columns
 FROM own

@@ -1,4 +1,4 @@
-/* Leave the events out that are too rare. */
+/* Leave out the events that are too rare. */
 DELETE FROM events
 WHERE
   EXISTS(

@@ -1,4 +1,4 @@
-/* Leave the rows out of kinds that are too rare in a class. */
+/* Leave out the rows of kinds that are too rare in a class. */
 DELETE FROM rows_of_events
 WHERE
   EXISTS(

@@ -1,4 +1,4 @@
-/* Leave the rows out of kinds that a person may not keep. */
+/* Leave out the rows of kinds that a person may not keep. */
 DELETE FROM rows_of_events
 WHERE
   NOT EXISTS(

@@ -1,4 +1,4 @@
-/* Leave the events out that go through one that was left out. */
+/* Leave out the events that go through one that was left out. */
 DELETE FROM events
 WHERE
   NOT through IS NULL

@@ -1,4 +1,4 @@
-/* The people of tables, each with the number of what is published of her. */
+/* The people of tables, each with the number of their published values. */
 SELECT DISTINCT
   person,
   DENSE_RANK() OVER (ORDER BY class) AS class

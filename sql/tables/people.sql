@@ -1,6 +1,6 @@
-/* Every person with a pseudonym, and the number of her class: those with the same labels, if they are $k at least. Others
-   have none; they are not released. $columns are what is published of a person. No step has a name here, which could
-   hide a table. */
+/* Every person with a pseudonym, and the number of their class: people with the same labels, if they are at least $k.
+   Others have none; they are not released. $columns are the published columns of a person. No step has a name here,
+   because it could hide a table. */
 SELECT
   rows_of_people.kanon_person,
   $pseudonym AS pseudonym,

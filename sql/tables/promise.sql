@@ -1,5 +1,5 @@
-/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
-   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
+/* The fewest people of a release who share the published values of a person and of any $m of their events; and how many
+   combinations fewer than $k people share. people and events are read from the released tables, joined by keys. */
 WITH combinations AS (
   SELECT
     COUNT(DISTINCT events.person) AS people

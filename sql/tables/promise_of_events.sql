@@ -1,10 +1,10 @@
-/* How many people of a release share what is published of them and of any one event, at least; and how many
-   combinations of both fewer than $k people share. Events are numbered by these combinations, anew in each table; those
-   of no person are not counted.
+/* The fewest people of a release who share their published values and those of any one event; and how many combinations
+   of both fewer than $k people share. Events are numbered by these combinations, separately for each table; events of
+   no person are not counted.
 
-   Counting people takes long, and few combinations need it. HASH puts people into 62 bins: a combination has people in
-   no more bins than it has people. So those with fewest bins are counted first, and then all that have no more bins than
-   the rarest of these has people; or fewer than $k. No other one is as rare. */
+   Counting people is slow, and few combinations need it. HASH puts people into 62 bins: a combination has people in no
+   more bins than it has people. So the combinations with the fewest bins are counted first, and then all that have no
+   more bins than the rarest of these has people; or fewer than $k. No other one is as rare. */
 WITH events AS MATERIALIZED (
   SELECT
     0 AS place,

@@ -1,5 +1,5 @@
-/* The rows of the lookup relation of a hierarchy with values that released rows have. Of the rows of a person that are
-   of one kind, all are released or none: a row is released if one that is left is of its person, and $is_kind. */
+/* The rows of the lookup relation of a hierarchy whose values occur in released rows. Of the rows of a person that are
+   of one kind, all are released or none: a row is released if a remaining row belongs to its person, and $is_kind. */
 SELECT
   lookup.*
 FROM lookup

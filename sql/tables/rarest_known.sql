@@ -1,4 +1,4 @@
-/* For each person, how many people share the rarest combination of her events; a join adds an event. */
+/* For each person, how many people share the rarest combination of the person's events; a join adds an event. */
 SELECT
   person,
   MIN(people) AS fewest

@@ -1,4 +1,4 @@
-/* The rows of a table that are released: of people who are, of events that are left. */
+/* The released rows of a table: of released people, or of remaining events. */
 SELECT
   $published
 FROM rows_of_table

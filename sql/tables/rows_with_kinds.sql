@@ -1,4 +1,4 @@
-/* The rows of a table of events with the kind of each in the place of its labels. */
+/* The rows of a table of events with the kind of each instead of its labels. */
 SELECT
   rows_of_events.number,
   rows_of_events.class,

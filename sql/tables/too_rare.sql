@@ -1,5 +1,5 @@
-/* Of each combination of events that fewer than $k people of a class have, the event that fewest of the class have by
-   itself: for each person who has the combination. A join adds an event. */
+/* For each combination of events that fewer than $k people of a class have, its event that the fewest people of the
+   class have: for each person who has the combination. A join adds an event. */
 WITH counted AS (
   SELECT
     number,

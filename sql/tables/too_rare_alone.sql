@@ -1,5 +1,5 @@
-/* The kinds of events that fewer than $k people of a class have. Counting people takes long, and few kinds need it: the
-   numbers of people are put into 62 bits first, of which a kind has no more than people. */
+/* The kinds of events that fewer than $k people of a class have. Counting people is slow, and few kinds need it: the
+   numbers of people are first put into 62 bits, and a kind has no more of these than people. */
 SELECT
   rows_of_events.class,
   $own_kind

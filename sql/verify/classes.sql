@@ -1,6 +1,6 @@
-/* The classes of a release, counted again on its own rows: how many there are, the smallest, and which models fail.
-   $measures are those of the models, $models what the worst class has of each, and the classes and rows that fail it.
-   */
+/* The classes of a release, counted again on its own rows: their number, the smallest, and the models that fail.
+   $measures are those of the models; $models are the measure of the worst class for each, and the classes and rows that
+   fail it. */
 WITH classes AS (
   SELECT
     COUNT(*) AS n,

@@ -1,4 +1,4 @@
-/* How many values of a column of a release are no pseudonyms. */
+/* How many values of a column of a release are not pseudonyms. */
 SELECT
   COUNT(*) FILTER (
     WHERE NOT published.pseudonym IS NULL

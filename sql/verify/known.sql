@@ -1,6 +1,6 @@
-/* The classes of a release by some of its quasi-identifiers: how many, the smallest, and those of fewer than $k members.
-   There is a GROUP BY for each subset, whose columns are $labels. Where members are people, they are counted in the
-   source, by the classes that the release has. */
+/* The classes of a release by some of its quasi-identifiers: their number, the smallest, and those of fewer than $k
+   members. There is a GROUP BY for each subset, whose columns are $labels. If members are people, they are counted in
+   the source, by the classes of the release. */
 WITH classes AS (
   SELECT
     COUNT(*) AS members

@@ -1,5 +1,5 @@
-/* The labels of a generalized column: how many are none of its level in the hierarchy. One for each such column, and
-   all of them together by UNION ALL. */
+/* The labels of a generalized column: how many do not belong to its level in the hierarchy. One query for each such
+   column, all of them combined by UNION ALL. */
 SELECT
   $column AS column_name,
   COUNT(*) FILTER (WHERE NOT EXISTS(SELECT 1 FROM known WHERE $is_known)) AS foreign_labels

@@ -1,4 +1,4 @@
-/* The rows that two columns tie to different rows, and the pseudonyms that stand in both. */
+/* The rows that two columns link to different rows, and the pseudonyms that are in both. */
 SELECT
   COUNT(*) FILTER (
     WHERE both_there AND rows_of_one > 1 AND rows_of_other > 1

@@ -1,5 +1,5 @@
-/* The people of each class, where a model counts them: the release does not name them, so that each class of it is
-   looked up in the source, generalized as for the release. It must be there with the same rows, and enough people. */
+/* The people of each class, if a model counts them: the release does not name them, so each class of it is looked up in
+   the source, generalized as for the release. It must have the same number of rows there, and enough people. */
 WITH generalized AS (
   SELECT
     $generalized

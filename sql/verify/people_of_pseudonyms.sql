@@ -1,4 +1,4 @@
-/* The people that have several pseudonyms, and the pseudonyms on rows of no person. */
+/* The people who have several pseudonyms, and the pseudonyms on rows of no person. */
 SELECT
   COUNT(*) FILTER (WHERE NOT person IS NULL AND n > 1) AS people_with_several,
   CAST(COALESCE(SUM(n) FILTER (WHERE person IS NULL), 0) AS BIGINT) AS pseudonyms_of_nobody

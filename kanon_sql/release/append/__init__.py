@@ -1,1 +1,1 @@
-"""New rows for a release that was published: labels as it has them, and classes large enough by themselves."""
+"""Append new rows to a published release: with the same labels, in classes that are large enough by themselves."""

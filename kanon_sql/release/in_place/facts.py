@@ -140,7 +140,7 @@ class TableFacts:
     macros: tuple[str, ...]  # names of macros that name the table
     triggers: tuple[Trigger, ...]
     lists: tuple[tuple[str, str], ...]  # schema and name of ENUM types that no column of another table has
-    listed: frozenset[str]  # these lists as they are written in the types of columns
+    listed: frozenset[str]  # these lists in the syntax of column types
 
 
 def facts_of(source: Source) -> TableFacts:

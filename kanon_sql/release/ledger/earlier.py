@@ -1,7 +1,7 @@
 """Earlier releases in their present state: the entries of the ledger, and the rows of a release.
 
 A table, view or file is read if it is unchanged. A release that is gone or changed is not made again: only its own rows
-show what was given to people.
+show what people received.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Ledger(ABC):
     def __init__(self, engine: DuckDBEngine, *, ignore: bool = False, unwritable: str | None = None) -> None:
         self._engine, self.ignore = engine, ignore
         self.unwritable = unwritable  # why the release cannot be remembered; None if it can
-        self.warnings: list[str] = []  # what it reveals together with earlier releases that it replaces
+        self.warnings: list[str] = []  # about the release together with earlier ones that it replaces
         self.beside_replaced: list[dict[str, object]] = []  # the same as numbers
         self._seen: list[Entry] = []
         self._held = ExitStack()
@@ -254,7 +254,7 @@ class LedgerOfTable(Ledger):
         If so, their difference shows people who were held out, and the check of the ledger proves nothing: it looks up
         every row of one table in both releases.
 
-        What stays allowed: the earlier release was made of rows R, and this one is made of rows T that agree with R in
+        What stays allowed: the earlier release was made from rows R, and this one from rows T that agree with R in
         the columns C that the earlier one is made from (its published columns, and the person), as multisets: the
         fingerprint, a sum of hashes of rows, is the same. The earlier release is a function f of R in C, and of chance
         that is independent of the rows. R and T agree in C, so f(T) = f(R): the published release is the one that would
@@ -471,9 +471,9 @@ class LedgerOfTable(Ledger):
         """Return True if the classes of one release are unions of whole classes of the other, by the levels of both.
 
         Both are full-domain releases of the same rows. Either they have the same levels, so that a class is in both or
-        in one; or the levels of one generalize those of the other, and neither leaves out a row. A class that is left
-        out at one level and published at another would be revealed by subtracting classes. If either promises k for
-        some columns only, the one with lower levels promises no less than the earlier one did.
+        in one; or the levels of one generalize those of the other, and neither leaves out a row. If a class is left
+        out at one level and published at another, other classes can be subtracted from it. If either promises k for
+        some columns only, and this release has a lower level, it must promise no less than the earlier one did.
         """
         levels = self.publication.recoding.levels(self.publication.hierarchies)
         same = {(kept.column, kept.fingerprint) for kept in self._hierarchies} == {

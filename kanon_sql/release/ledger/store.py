@@ -95,7 +95,7 @@ class Entry:
 
     @property
     def together(self) -> bool:
-        """True if it was released together with other tables, whose people and events decide what is left out."""
+        """True if it was released together with other tables, whose people and events decide what to leave out."""
         return OF_SEVERAL_TABLES in self.policy
 
     @property

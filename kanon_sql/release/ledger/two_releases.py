@@ -68,7 +68,7 @@ class Joiner:
     output: exp.Table
     k: int
     _known: dict[tuple[str, str], Hierarchy] = field(default_factory=dict)
-    # The new release as it is looked up, and the places of all columns that either of the two is looked up by.
+    # The new release prepared for lookups, and the places of all columns by which either release is looked up.
     _lookups: dict[tuple[str, ...], tuple[Side, tuple[Places, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ source are equal, they are counted first, and only distinct rows are labelled an
     repeated      the published rows of them, in their order
     the rest      each as often as it occurs
 
-In this order, source rows with equal published values are adjacent, as they are without counting.
+In this order, source rows with equal published values are adjacent, as without counting.
 """
 
 from __future__ import annotations

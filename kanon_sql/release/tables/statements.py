@@ -13,7 +13,7 @@
    rarer, never more frequent. So this ends, and the remaining rows keep the promise: the last round counted them.
 5. The rows of each table: those of these people and kinds.
 
-These statements do not use codes: labels are joined and compared as they are published.
+These statements do not use codes: they join and compare published labels.
 """
 
 from __future__ import annotations

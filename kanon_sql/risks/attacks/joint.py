@@ -307,7 +307,7 @@ class _Joined:
         return rows, JointClasses(number, smallest, alone, groups_below, rows_below, people_below)
 
     def known(self, column: InBoth) -> Known:
-        """Return what is revealed about a column that both releases show."""
+        """Return the inferences about a column that both releases show."""
         tables, name = self.tables, column.original.name
         own = truth(self._people.value(column.original, "original"), column.original)
         tables.make("attacks/joint/own_values", f"{name} among rows that are alike in both releases", {"value": own})
@@ -334,7 +334,7 @@ class _Joined:
         return Known(name, column.least, *found)
 
     def linked(self, column: InBoth, by: Sequence[InBoth]) -> Known:
-        """Return what joining the rows of both releases reveals about a column of one."""
+        """Return the inferences about a column of one release from joining the rows of both."""
         name, places = column.original.name, ("first_choices", "second_choices")
         tables = []
         for place, (side, shown) in enumerate(zip(self._sides.values(), column.sides, strict=True)):

@@ -5,8 +5,8 @@
     kanon_members(class, person, n, up_to)        people who can have rows in a class (``attacks/people.sql``)
     kanon_in_classes(class, n, possible, at_least, at_most)    people of each class
 
-A value is compared as text, in the form of the original: 5.0, which a data frame may have made of 5, is 5 again if the
-column of the original holds whole numbers. NULL counts as a value.
+A value is compared as text, in the form of the original: 5.0, which a data frame may have made from 5, is 5 again if
+the column of the original holds whole numbers. NULL counts as a value.
 
 A release does not name people. Its rows are matched with those of the original by their labels, as an attacker would do
 (see ``candidates``). If a class has as many rows as can be in it, these are the rows of the class, and its people are
@@ -251,7 +251,7 @@ def name_people(
     kept: Sequence[Column],
     own: Column | None = None,
 ) -> tuple[exp.Table, ClassPeople] | None:
-    """Return a copy of a release with the column that names people, and what is known about them.
+    """Return a copy of a release with the column that names people, and the known facts about them.
 
     ``columns`` are the quasi-identifiers of the release in the order of the places; ``kept`` are the columns of the
     copy; ``own`` is the release's own column of people. None if people are to be counted by that column.

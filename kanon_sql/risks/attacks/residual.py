@@ -157,7 +157,7 @@ def singled_out_by_chance(in_control: float, people: int, control_people: int) -
 
 
 def risk_of_singling_out(attack: Rate, control: EstimatedShare) -> EstimatedShare:
-    """Return the risk of an attack beyond a control rate of which only the upper end is known.
+    """Return the risk of an attack beyond a control rate if only its upper end is known.
 
     Each end uses the less favourable ends of the two rates, and the value uses the upper end of the control rate.
     """

@@ -223,7 +223,7 @@ def share(rows: int, of: int) -> str:
 
 
 def part_of(number: int, of: int, written: str | None = None) -> str:
-    """Return a number, as it is ``written``, with its share, as ``share`` does."""
+    """Return a number, ``written`` in some form, with its share, as ``share`` does."""
     part = number / of if of else 0.0
     share_of_all = "< 0.01%" if 0 < part < _LEAST_SHARE else f"{part:.2%}"
     return f"{f'{number:,}' if written is None else written} ({share_of_all})"

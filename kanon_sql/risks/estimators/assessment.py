@@ -148,7 +148,7 @@ class RiskSettings:
             raise UsageError(f"The sampling fraction is the share of the population, above 0 to 1, not {fraction}.")
 
     def population_of(self, members: int) -> int | None:
-        """Return the size of the population of which ``members`` are the sample; None if unknown."""
+        """Return the size of the population that ``members`` are a sample from; None if unknown."""
         return (
             None if self.sampling_fraction is None else max(members, math.floor(members / self.sampling_fraction + 0.5))
         )

@@ -131,7 +131,7 @@ class SubsetClasses:
     classes: int = 0
     smallest: int | None = None  # members of the smallest; None without rows
     uniques: int = 0  # rows alone in their class; or distinct people alone in theirs, and classes that name nobody
-    # all rows; if people are counted, classes whose rows name nobody, each of which counts as one person
+    # all rows; if people are counted, classes whose rows name nobody; each counts as one person
     all_members: int = 0
     too_small: int = 0  # classes of fewer than ``k`` members
     in_too_small: int = 0  # their members; a person counts in each of their classes

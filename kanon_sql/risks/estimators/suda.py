@@ -34,7 +34,7 @@ DEFAULT_COLUMNS = 3
 
 @dataclass(frozen=True)
 class Suda:
-    """The scores of all rows together; scores of single rows would reveal whom to look for.
+    """The scores of all rows together; scores of single rows would show an attacker which rows to look for.
 
     Attributes:
         max_columns: M, columns of the largest minimal sample uniques.
