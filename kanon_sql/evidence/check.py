@@ -192,7 +192,6 @@ def _of_standards_alone(source: Source, policy: Policy) -> CheckResult | None:
 
 
 def _facts(source: Source, policy: Policy, original: Source | None, found: CheckResult) -> Facts:
-    """Return the facts for the rules of standards, from the result of the policy."""
     from kanon_sql.evidence.standards.judge import Facts
 
     person = () if policy.columns.entity is None else (policy.columns.entity,)

@@ -176,8 +176,6 @@ class Publishing:
 
 @dataclass(frozen=True)
 class Shown:
-    """A node that a page shows."""
-
     state: State
     policy: Policy
     bench: Bench
@@ -191,8 +189,6 @@ class Shown:
 
 
 class Application:
-    """Pages and parts of pages."""
-
     def __init__(self, workspace: Workspace, destination: Destination, form_token: str) -> None:
         self.workspace = workspace
         self._destination = destination

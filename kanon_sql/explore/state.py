@@ -47,8 +47,6 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Base:
-    """The basis of states."""
-
     policy: Policy  # the initial policy
     columns: tuple[Column, ...]  # of the table
     roles: Mapping[str, str]  # of each column under the policy
@@ -90,8 +88,6 @@ class Base:
 
 @dataclass(frozen=True)
 class State:
-    """The settings of a page."""
-
     base: Base
     roles: Mapping[str, str]  # of each column of the table
     k: int  # the smallest class
@@ -139,7 +135,6 @@ class State:
         return replace(found, levels=by_column["level"], most=by_column["most"])
 
     def parameters(self) -> list[tuple[str, str]]:
-        """Return the URL parameters of this state."""
         start = self.base.start
         plain = [
             (name, str(getattr(self, name)))
@@ -197,7 +192,6 @@ class State:
         return {name: weight for name, weight in self.base.policy.weights.items() if folded(name) in generalized}
 
     def policy(self) -> Policy:
-        """Return the policy of this state."""
         base, roles = self.base.policy, self.roles
         people = self.of_role(*_PERSON)
         if len(people) > 1:

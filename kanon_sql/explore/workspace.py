@@ -305,8 +305,6 @@ class _StoppedError(Exception):
 
 @dataclass
 class Task:
-    """Work in the background."""
-
     work: Callable[[Callable[[Progress], None]], Any]
     result: Any = None  # None until it is done
     problem: str | None = None  # the message of the error that ended it
@@ -518,7 +516,6 @@ class Workspace:
     # Slow answers
 
     def found(self, policy: Policy) -> Task:
-        """Return the task of the release of a policy."""
         return self._wanted(
             ("found", self._prepared_key(policy), repr(policy)), lambda listen: self._found(policy, listen), 0
         )

@@ -10,8 +10,6 @@ Kind = Literal["full-domain", "local", "multidimensional"]
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm that searches for a recoding."""
-
     kind: Kind
     place: str  # module in ``kanon_sql.search`` and function, separated by a colon; imported when it runs
     options: tuple[str, ...] = ()  # policy settings that it accepts and some other algorithms do not

@@ -226,11 +226,9 @@ class SetPolicy:
         return not isinstance(self.max_suppressed, str) and self.max_suppressed >= 1
 
     def suppressing(self, limit: float | str) -> Self:
-        """Return the policy with another limit of suppression."""
         return replace(self, max_suppressed=limit)
 
     def rows_allowed(self, rows: int, k: int) -> int:
-        """Return how many of ``rows`` may be suppressed (see ``rows_allowed``)."""
         return rows_allowed(self.max_suppressed, rows, k)
 
 

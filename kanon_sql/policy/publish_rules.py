@@ -79,8 +79,6 @@ class PublishRule:
 
 @dataclass(frozen=True)
 class RuledColumn:
-    """A kept column and the rules that publish it."""
-
     column: Column
     rules: tuple[PublishRule, ...]
 

@@ -152,7 +152,6 @@ def _policy(quasi_identifiers: list[str] | None, hierarchy: list[str] | None, hi
 
 
 def _levels(texts: list[str]) -> dict[str, int]:
-    """Return the level of each named column."""
     parts = [part for text in texts for part in re.split(r"(?<=\d),", text)]
     named = assignments([part.strip() for part in parts], "--levels")
     for column, level in named.items():

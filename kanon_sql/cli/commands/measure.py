@@ -311,7 +311,6 @@ def _print_suda(risks: Sequence[Risk], names: Sequence[str]) -> None:
 
 
 def _print_weighted(risks: Sequence[Risk], names: Sequence[str]) -> None:
-    """Print the estimates by record weights."""
     found, names = _having(risks, names, "weighted")
     if not found:
         return

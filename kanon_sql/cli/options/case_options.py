@@ -61,8 +61,6 @@ with_case = partial(with_table, **_CASE)
 
 
 class Printed(Protocol):
-    """A result that a command prints."""
-
     def summary(self) -> dict[str, Any]:
         """Return the result as plain values."""
 

@@ -57,7 +57,6 @@ def key_of(option: str) -> str:
 
 
 def keys_of(command: Any) -> dict[str, Any]:  # noqa: ANN401 - typer's own class of commands
-    """Return the options of a command by key."""
     options = (one for one in command.params if one.param_type_name == "option" and one.name != "settings")
     return {key_of(max(one.opts, key=len)): one for one in options}
 

@@ -59,8 +59,6 @@ _OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class RequestedPolicy:
-    """The policy settings of the command line."""
-
     said: Mapping[str, Any]  # by parameter, the value of each option; None if it was not given
     models: RequestedModels = field(default_factory=dict)  # requirements on classes beyond k
     population: str | None = None  # the table or file that some models compare with
@@ -72,7 +70,6 @@ class RequestedPolicy:
 
     @property
     def key_file(self) -> Path | None:
-        """The file with the key of pseudonyms."""
         path: Path | None = self.said.get("key_file")
         return path
 

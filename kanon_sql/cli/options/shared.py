@@ -254,7 +254,6 @@ EntityOption = Annotated[
 
 
 def of_setting(one: Setting) -> Any:  # noqa: ANN401 - a type of typer
-    """Return the option of a setting."""
     about = one.about if not one.default else f"{one.about.removesuffix('.')} (default: {one.default})."
     option = OF_CSV.get(one.name, one.option)
     return typer.Option(option, metavar=one.metavar, help=about, hidden=not one.is_shown)
@@ -387,7 +386,6 @@ _LAYOUT = {
 
 
 def _layout(given: Mapping[str, Any]) -> Layout:
-    """Return the layout that options give."""
     spelt = Layout(encoding=given.get("read_encoding"), decimal_separator=given.get("read_decimal"))
     return spelt.over(layout_of_texts(given.get("read")))
 
@@ -517,8 +515,6 @@ OUTPUT_DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Output:
-    """The output settings of the command line."""
-
     sql: Any
     dialect: str
     output_format: Format

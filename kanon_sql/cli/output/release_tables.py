@@ -276,12 +276,10 @@ def say_of_tables(release: TablesRelease, talk: Talk) -> None:
 
 
 def heights_by_table(release: TablesRelease) -> dict[str, list[int]]:
-    """Return the heights of the hierarchies of each table."""
     return {one.name: [hierarchy.height for hierarchy in one.hierarchies] for one in release.opened.members}
 
 
 def print_tables(release: TablesRelease, verification: TablesVerification, published: PublishedTables | None) -> None:
-    """Print a release of several tables."""
     place = "made and verified, written nowhere" if published is None else visible(published.destination)
     print_prose(f"{visible(release.opened.place)} -> {place}")
     heights = heights_by_table(release)

@@ -119,7 +119,6 @@ def percentage(share: float) -> str:
 
 
 def suppression_limit(asked: Search) -> str:
-    """Return the limit of suppression of a release."""
     limit = asked.max_suppressed
     return limit if isinstance(limit, str) else percentage(limit)
 

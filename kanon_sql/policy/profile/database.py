@@ -133,7 +133,6 @@ class DatabaseProfile:
         return tuple(said)
 
     def summary(self) -> dict[str, Any]:
-        """Return plain values: the output of ``--format json``."""
         return {**asdict(self), "notes": list(self.notes)}
 
 
@@ -163,7 +162,6 @@ def opened_database(source: Any, resources: Resources | None) -> Iterator[OpenDa
 
 
 def profile_of_tables(database: OpenDatabase) -> DatabaseProfile:
-    """Return the profile of an open database."""
     constraints = database.holder.constraints()
     tables = [_counted(database, table, constraints) for table in database.tables]
     declared = _declared(database, tables, constraints)

@@ -60,8 +60,6 @@ _SKEWED = 0.9  # share of the most frequent value; from there, a column is deter
 
 @dataclass(frozen=True)
 class Years:
-    """The years in a column of dates."""
-
     plausible: float = 0.0  # share of distinct values with a year from 1900 to now
     long_ago: float = 0.0  # share of distinct values that are at least 18 years old
     spread: int = 0  # years from the first to the last plausible one

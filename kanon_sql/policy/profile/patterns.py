@@ -95,8 +95,6 @@ _PHONES = (
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of values for one kind of column."""
-
     kind: str
     text: str
     regexp: str  # matches a whole value, ignoring case unless ``in_capitals``
@@ -273,7 +271,6 @@ def spelling_aggregates() -> dict[str, exp.Expr]:
 
 
 def spelling_of(answers: Mapping[str, Any]) -> Spelling:
-    """Return the spelling of values from the results of the aggregates."""
     if "spellings" not in answers:
         return Spelling()
     spellings, folded, written, numbers = (int(answers[name]) for name in ("spellings", "folded", "written", "numbers"))

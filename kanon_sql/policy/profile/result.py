@@ -362,7 +362,6 @@ def _models(profile: Profile) -> Iterable[str]:
 
 
 def commented(*texts: str) -> Iterable[str]:
-    """Yield texts as comments."""
     for text in texts:
         yield from (f"# {line}\n" for line in wrap(comment_text(text), _WIDTH, break_long_words=False))
 

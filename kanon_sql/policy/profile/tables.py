@@ -127,7 +127,6 @@ class TablesProposal:
         return replace(self, tables=tuple(tables))
 
     def summary(self) -> dict[str, Any]:
-        """Return plain values: the output of ``--format json``."""
         return {
             "source": self.source,
             "tables": [one.summary() for one in self.tables],
@@ -167,7 +166,6 @@ def init_tables_policy(
 
 
 def propose_tables(database: OpenDatabase, *, sample: int | None = None) -> TablesProposal:
-    """Return the proposal for the tables of an open database."""
     profile = profile_of_tables(database)
     ways = _Ways(profile)
     tables = {database.name(table): table for table in database.tables}
@@ -360,7 +358,6 @@ def write_tables_proposal(
 
 
 def policy_of_tables(found: TablesProposal, *, k: int, schema: str, origin: Origin | None) -> str:
-    """Return the policy of the tables of a database."""
     also = ", from keys, and from references between tables"
     parts = [
         FIRST_LINE,
