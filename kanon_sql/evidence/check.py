@@ -71,7 +71,7 @@ class CheckResult(Judged):
         classes: None if no quasi-identifiers were named, and only standards were checked.
         original: the table by which people were counted; None if the checked table names them itself.
         smallest_class_people: a lower bound for the people of the class with the fewest; None if it is not known.
-        pseudonyms: for each pseudonymized column, the number of people who share the rows that a pseudonym links.
+        pseudonyms: for each pseudonymized column, how many pseudonyms link equal rows.
         hidden_rows: for a view made by kanon, rows of its table that it leaves out because their values came later;
             None for anything else, and if that table may not be read.
         not_by_rule: for columns published by a rule, the number of values that the rule cannot produce.
@@ -366,7 +366,7 @@ def _identifying(source: Source, policy: Policy, original: Source | None) -> tup
 
 
 def _ties(source: Source, policy: Policy, required: ClassCheck) -> tuple[Tied, ...]:
-    """Return, by pseudonymized column of the table, the number of people who share the rows that a pseudonym links."""
+    """Check how many pseudonyms link equal rows, for each pseudonymized column of the table."""
     names = list(dict.fromkeys(column.name for column in find_columns(policy.columns.pseudonymize, source.columns)))
     queries = [signature_query(source.relation, required.quasi_identifiers, names, name, policy.k) for name in names]
     return tied_of(source.engine, names, queries)

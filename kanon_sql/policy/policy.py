@@ -283,7 +283,7 @@ class Policy(SetPolicy, MemberPolicy):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The space of the search and its limit, as ledger and report write them."""
+        """The settings of the search, as ledger and report write them."""
         asked = {name: getattr(self, name) for name in ("algorithm", "measure", "max_suppressed")}
         return asked | {"weights": stated_weights(self.weights)}
 

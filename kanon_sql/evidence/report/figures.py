@@ -104,8 +104,7 @@ class Search:
 class Pseudonymized:
     """Identifying columns that are published as pseudonyms, by a key that was ``drawn`` or is from a ``key file``.
 
-    ``fewest_alike``: for each column, the minimum number of pseudonyms tied to equal rows; None if it has no
-    pseudonyms.
+    ``fewest_alike``: for each column, the minimum number of pseudonyms that link equal rows; None if there are none.
     """
 
     columns: tuple[str, ...]

@@ -133,6 +133,7 @@ class DatabaseProfile:
         return tuple(said)
 
     def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values: the output of ``--format json``."""
         return {**asdict(self), "notes": list(self.notes)}
 
 

@@ -90,6 +90,7 @@ class TableProposal:
         return () if self.profile is None else self.profile.awaiting_decision
 
     def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values: the output of ``--format json``."""
         person = self.person
         columns = () if self.profile is None else self.profile.columns
         return {
@@ -127,6 +128,7 @@ class TablesProposal:
         return replace(self, tables=tuple(tables))
 
     def summary(self) -> dict[str, Any]:
+        """Return the figures as plain values: the output of ``--format json``."""
         return {
             "source": self.source,
             "tables": [one.summary() for one in self.tables],
