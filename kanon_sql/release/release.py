@@ -142,9 +142,9 @@ class Release(Made[Policy]):
     def bound(self) -> float | None:
         """The proven limit of ``policy.measure`` that no release of this kind can beat; None if nothing is proven.
 
-        If this release is proven optimal, the limit is its own value. For ``local`` and ``spolg``, which
-        ``prove`` can prove, "this kind" is any recoding by labels of these hierarchies. Ranges and sets, which
-        ``mondrian`` writes by default, can lose less.
+        If this release is proven optimal, the limit is its own value. ``prove`` also proves a limit
+        for ``local`` and ``spolg``: for them, "this kind" is any recoding by labels of these hierarchies. Ranges and
+        sets, which ``mondrian`` writes by default, can lose less.
         """
         bound = self.result.bound
         return None if bound is None else self.prepared.objective(self.policy).value(bound)

@@ -225,7 +225,6 @@ def _collations(engine: Engine, here: dict[str, str]) -> dict[str, str]:
 
 
 def triggers_of(engine: Engine) -> tuple[Trigger, ...]:
-    """Return the triggers of all tables."""
     return tuple(Trigger(*row) for row in engine.rows(sql.statement("in_place/triggers"), "triggers of the database"))
 
 
@@ -242,7 +241,6 @@ def lookups_left(tables: Iterable[OtherTable], views: Sequence[ViewFacts]) -> tu
 
 
 def tables_of(engine: Engine) -> list[OtherTable]:
-    """Return all tables of the database."""
     return [
         OtherTable(schema, name, comment, tuple(stored or ()), tuple(referenced or ()))
         for schema, name, comment, stored, referenced in engine.rows(
@@ -292,7 +290,6 @@ def _lists(
 
 
 def views_of(engine: Engine) -> list[ViewFacts]:
-    """Return all views of the database."""
     found = []
     for schema, name, definition, comment, comments in engine.rows(
         sql.statement("in_place/views"), "views of the database"

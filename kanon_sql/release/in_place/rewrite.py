@@ -106,7 +106,6 @@ class Rewrite:
 
     @property
     def after(self) -> list[exp.Expr]:
-        """Statements that make indexes and comments."""
         return [made for one in self.tables for made in (*one.indexes, *one.comments)]
 
     @property
@@ -395,7 +394,6 @@ def _comments(facts: TableFacts, published: set[str], target: exp.Table, kept: S
 
 
 def current_database(engine: Engine) -> str:
-    """Return the name of the current database."""
     (name,) = engine.row(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
     return str(name)
 

@@ -1,1 +1,1 @@
-"""The ledger: which releases were made from a table, and whether a new one goes together with them."""
+"""The ledger: the releases of a table, and the check whether a new one may be published beside them."""

@@ -108,7 +108,6 @@ def forget(source: str | os.PathLike[str], which: str | int) -> list[Entry]:
 
 
 def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngine:
-    """Open an engine on a database."""
     if is_warehouse(source):
         return open_beside_warehouse(source)
     path = Path(source)
@@ -118,7 +117,6 @@ def open_ledger(source: str | os.PathLike[str], *, writable: bool) -> DuckDBEngi
 
 
 def remembered_in(engine: DuckDBEngine) -> list[Remembered]:
-    """Return the releases that an open database remembers."""
     found = []
     for entry in entries_of(engine):
         for place in engine.keepers:  # the fingerprint contains texts of its time zone
@@ -209,7 +207,6 @@ class CannotBeCheckedError(Exception):
 
 
 def read_earlier(source: Source, entry: Entry) -> exp.Table:
-    """Return the relation of an earlier release."""
     needed = f"the {entry.kind} {entry.name} is needed for that, and"
     as_it_was = _is_as_it_was(source.engine, entry)
     if not as_it_was:

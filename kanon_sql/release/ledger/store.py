@@ -111,7 +111,6 @@ class Entry:
 
     @property
     def sensitive(self) -> list[str]:
-        """Names of its sensitive columns."""
         return list(self.policy["columns"]["sensitive"])
 
     @property
@@ -133,7 +132,6 @@ class Entry:
 
     @property
     def quasi_identifiers(self) -> list[str]:
-        """Names of its quasi-identifiers."""
         return [kept.column for kept in self.hierarchies]
 
     @property

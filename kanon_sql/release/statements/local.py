@@ -40,7 +40,6 @@ class CombinationColumns:
     """Names of the columns of the table of combinations, all different."""
 
     def __init__(self, publication: Publication) -> None:
-        """Choose the names."""
         self.publication, taken = publication, list(publication.quasi_identifiers)
 
         def name(wanted: str) -> str:
@@ -69,7 +68,6 @@ class CombinationColumns:
         ]
 
     def all(self) -> list[str]:
-        """Return the names of all columns, in their order."""
         entity = [self.entity] if self.publication.roles.entity is not None else []
         own = [*self.publication.quasi_identifiers, *self.labels.values(), self.n, *entity, *self.sensitive.values()]
         return [*own, self.step]

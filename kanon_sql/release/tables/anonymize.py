@@ -201,7 +201,6 @@ class TablesRelease(FoundTables, Proof):
         }
 
     def close(self) -> None:
-        """Close the database."""
         self.opened.engine.close()
 
 

@@ -105,7 +105,7 @@ class _Rows:
     through: tuple[str, Numbers] | None
 
     def numbered(self, node: Node) -> tuple[Numbers, int]:
-        """Number the labels of each row at a node, in their order. Return the numbers and an upper end above them."""
+        """Number the labels of each row at a node, in their order. Return the numbers, and one above all of them."""
         codes, sizes = [], []
         for code, lookup, place in zip(self.codes, self.lookups, self.places, strict=True):
             if node[place] < len(lookup.numbers):

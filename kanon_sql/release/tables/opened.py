@@ -137,7 +137,6 @@ class OpenedTables(Closing):
     file: Path | None = None  # of a DuckDB database that was opened by its path
 
     def close(self) -> None:
-        """Close the database."""
         self.engine.close()
 
     @property
@@ -271,7 +270,6 @@ def beside(name: str, wanted: str) -> str:
 
 
 def of_table(member: Member, column: str) -> exp.Column:
-    """Return a column of a table, qualified by the name of the table."""
     return sql.column(column, member.name)
 
 

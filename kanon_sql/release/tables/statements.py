@@ -164,9 +164,9 @@ class ReleasedRows:
         """Return the pseudonym of a key value, with an explanation, and the secret for its placeholder.
 
         Pseudonyms are equal in all tables of a release, within one domain only. A pseudonym is 120 bits of SHA-256 of a
-        key of the domain and the value. The key is derived in one step (NIST SP 800-56C, 4.1, option 1) from a counter,
-        a secret, and the purpose of the derivation. The secret is HMAC-SHA256 of the domain with the key of the
-        release, so one domain reveals nothing about another.
+        key of the domain and the value. This is the one-step key derivation of NIST SP 800-56C (4.1, option 1) from a
+        counter, a secret, and the purpose of the derived key. The secret is HMAC-SHA256 of the domain with the key of
+        the release, so one domain reveals nothing about another.
         """
         domain = json.dumps(key.domain, ensure_ascii=False)
         hashed = sql.concatenated(exp.Placeholder(this=placeholder), canonical_bytes(key.column, value))

@@ -70,7 +70,6 @@ class Tied:
     failing: int  # pseudonyms whose signature fewer than k share
 
     def stated(self) -> dict[str, Any]:
-        """Return its summary."""
         return {
             "column": self.column,
             "pseudonyms": self.pseudonyms,
@@ -187,7 +186,6 @@ class ClassCheck:
 
 
 def read_verification(row: tuple[int, ...] | list[int], models: tuple[PrivacyModel, ...]) -> Verification:
-    """Convert the result row of a check."""
     classes, rows, smallest, classes_failing, rows_failing, *measured = row
     results = tuple(
         ModelResult(

@@ -1,4 +1,4 @@
-"""Choice: what can an attacker infer about sensitive values who knows how the release was chosen?
+"""Choice: what can an attacker who knows how the release was chosen infer about sensitive values?
 
 Local recoding publishes rows step by step. If a class of the remaining rows is large enough at a step and is not
 published, it violates a model: it was held back. Its rows are in later classes, whose values are published. So

@@ -57,7 +57,7 @@ class _Guess(Attack):
 
     @property
     def _said_of_baseline(self) -> str:
-        """What anyone guesses right who knows only how often each value was published."""
+        """The right guesses of someone who only knows how often each value was published."""
         if self.baseline is None:
             return ""
         right = f"is right for {rate(self.baseline)} of the rows"
@@ -133,7 +133,7 @@ class Background(_Guess):
 
     @property
     def succeeded(self) -> bool:
-        """True if some row is certain after ruling out values, if these do not leave one value for everyone."""
+        """True if some row is certain after ruling out a number of values that does not leave one for everyone."""
         return self._says_something(self.rows_certain)
 
     @property

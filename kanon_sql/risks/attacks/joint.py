@@ -369,7 +369,7 @@ class _Joined:
         return found or 0
 
     def _keep_sizes(self, name: str, groups: exp.Table, *, apart: bool) -> exp.Table:
-        """Make a table of the certain rows of groups."""
+        """Make a table of the certain sizes of groups."""
         if self._are_certain:
             self.tables.known[name] = groups
             return groups
