@@ -5,8 +5,8 @@ The distance of both distributions is the earth mover's, for one of three distan
 - *equal*: all values are equally far apart. ``1/2 sum |p_i - q_i|``.
 - *ordered*: values are as far apart as their ranks. ``1/(m-1) sum_i |sum_{j<=i} (p_j - q_j)|`` over the m values of
   the table.
-- *hierarchical*: the distance of two values is the level of their lowest common label, as a share of H levels. On a tree
-  whose leaves are equally deep that is ``1/(2H)`` times the sum over all labels below the root, and all values, of
+- *hierarchical*: the distance of two values is the level of their lowest common label, as a share of H levels. On a
+  tree whose leaves are equally deep that is ``1/(2H)`` times the sum over all labels below the root, and all values, of
   the difference of their shares: mass that must leave the subtree of a label passes its edge once, and climbs
   ``1/(2H)`` on it.
 
