@@ -99,7 +99,6 @@ class Compared:
 
     @property
     def limit(self) -> str:
-        """The limit of suppression as text."""
         return self.max_suppressed if isinstance(self.max_suppressed, str) else f"{self.max_suppressed:.0%}"
 
     def summary(self) -> dict[str, Any]:

@@ -151,7 +151,6 @@ def published_columns(columns: Sequence[Column], roles: Roles) -> tuple[Column, 
 
 
 def secrets_of(key: Key) -> Mapping[str, Secret]:
-    """Return the secrets for the placeholders of statements."""
     return {INNER: key.inner, OUTER: key.outer}
 
 

@@ -95,7 +95,6 @@ class PublishedRules:
     unshifted: tuple[str, ...] = ()  # dates that are published unchanged beside shifted dates
 
     def holder(self, engine: Engine) -> Engine | Warehouse:
-        """Return the engine or warehouse that has the source."""
         return engine if self.bench is None else self.bench.warehouse
 
     @property
@@ -150,7 +149,6 @@ class PublishedRules:
             engine.run(sql.drop(table), "drop the values of columns that are published by a rule")
 
     def summary(self) -> list[dict[str, Any]]:
-        """Return the summary of each column."""
         beside = f"dates that are not shifted may tell by how many days: {', '.join(self.unshifted)}"
         beside_shifts = [beside] if self.unshifted else []
         return [

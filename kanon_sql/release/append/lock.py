@@ -159,7 +159,6 @@ def write_lock(policy: Policy, prepared: Prepared, publication: Publication, tar
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a ``kanon.lock``."""
     import tomli_w
 
     try:

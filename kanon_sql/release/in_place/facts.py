@@ -312,7 +312,6 @@ def _views_over(views: Iterable[ViewFacts], schema: str, name: str) -> tuple[Vie
 
 
 def in_order_of_reading(views: Sequence[ViewFacts]) -> list[ViewFacts]:
-    """Sort views so that each comes after those that it reads."""
     return in_turn(views, lambda view, other: other is not view and view.may_read(other.schema, other.name))
 
 

@@ -271,7 +271,6 @@ def _file_of(source: Source) -> Path:
 
 
 def check_backup(file: Path, backup: Path | None) -> None:
-    """Refuse a backup that cannot be made."""
     if backup is None:
         return
     if not backup.parent.is_dir():

@@ -220,7 +220,6 @@ def read_earlier(source: Source, entry: Entry) -> exp.Table:
 
 
 def column_of(source: Source, kept: KeptHierarchy) -> Column:
-    """Return the column of a hierarchy that a release was made with."""
     column = find_column(kept.column, source.columns)
     if column is None:
         raise CannotBeCheckedError(f"its column {kept.column!r} is not in the table any more")

@@ -391,7 +391,6 @@ def file_as_rows(
 
 
 def reading_back(publication: Publication, path: Path, format_name: str) -> exp.Subquery:
-    """Return the file of a release as a subquery."""
     return file_as_rows(path, format_name, publication.published_types, publication)
 
 

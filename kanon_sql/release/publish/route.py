@@ -119,7 +119,6 @@ def to_frame(
 
 
 def to_spark(source: Source, publication: Publication, expected: Expected) -> tuple[Any, Published]:
-    """Return a release as a Spark data frame, and its verification."""
     from kanon_sql.release.publish.warehouse import SparkFrameSink
 
     sink = SparkFrameSink(OneTable(source, publication, expected))

@@ -22,7 +22,6 @@ STATEMENTS: dict[type[Recoding], str] = {
 
 
 def statements_for(publication: Publication) -> Statements:
-    """Return the statements of a publication's recoding."""
     module, _, name = STATEMENTS[type(publication.recoding)].partition(":")
     made: Statements = getattr(import_module(f"kanon_sql.release.statements.{module}"), name)(publication)
     return made

@@ -190,7 +190,6 @@ class LocalStatements(Statements):
         return with_steps(query, references.steps, steps)
 
     def _label(self, column: int) -> exp.Expr:
-        """Return the label of a quasi-identifier at the step of a row."""
         publication, names, place = self.publication, self._names, self.publication.combinations.name
         hierarchy = publication.hierarchies[column]
         levels = publication.recoding.levels_of(column)

@@ -296,7 +296,6 @@ class KnownEvents:
 
     @cached_property
     def _everything(self) -> int:
-        """The cost if all rows are lost."""
         return sum(part.weight * part.rows * sum(part.costs.full) for part in self.parts)
 
     def _cost(self, node: Node, items: _Items, left: Chosen) -> Cost | float:

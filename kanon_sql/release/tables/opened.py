@@ -253,7 +253,6 @@ class Temporary:
 
 
 def everybody(opened: OpenedTables) -> exp.Subquery:
-    """Return a relation with each person once."""
     if opened.people is not None:
         return opened.rows(opened.people, []).subquery("rows_of_people")
     return sql.union_distinct([opened.rows(member, []) for member in opened.events]).subquery("rows_of_people")
@@ -590,7 +589,6 @@ def _open_files(directory: Path, policy: TablesPolicy, resources: Resources | No
 
 
 def _read_file(engine: DuckDBEngine, directory: Path, name: str) -> Path:
-    """Load the file of a released table as a table."""
     names = _names(name)
     files = (directory / f"{own}.{kind}" for own in names for kind in ("csv", "parquet"))
     file = next((one for one in files if one.is_file()), None)

@@ -75,7 +75,6 @@ class TableCounts:
 
     @property
     def suppressed(self) -> int:
-        """Rows of people that are suppressed."""
         return self.rows_in - self.of_nobody - self.rows_out
 
 
@@ -329,7 +328,6 @@ class ReleasedRows:
         return int(self.opened.engine.row(query, "people who are released")[0])
 
     def rows_out(self, member: Member) -> int:
-        """Count the released rows of a table."""
         if member is self.opened.people:
             return self.people_out()
         return self._count(self._left[member.name], f"rows of {member.name} that are released")

@@ -140,7 +140,6 @@ class Checks:
 
 
 def checks_of(publication: Publication, lookups: Mapping[str, exp.Table], output: exp.Expr) -> Checks:
-    """Return the statements that check a release."""
     counted = _counted_in_rows(publication)
     checks = Checks(
         ClassCheck(

@@ -124,7 +124,6 @@ class Verdict:
 
     @property
     def attack(self) -> str:
-        """The name of the attack."""
         return self.name
 
     @property

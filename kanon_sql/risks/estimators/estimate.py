@@ -83,7 +83,6 @@ class Sample(SizeCounts):
 
     @property
     def fraction(self) -> float:
-        """The share of the population that is in the sample."""
         return self.members / self.population
 
 

@@ -61,7 +61,6 @@ def value_name(place: int) -> str:
 
 
 def people(person: exp.Expr) -> exp.Expr:
-    """Return the people in a class as an aggregate."""
     return sql.greatest([sql.count_distinct(person), sql.literal(1)])
 
 
