@@ -420,7 +420,7 @@ def test_people_and_sensitive_columns_of_a_policy() -> None:
             "'rounded' of the release has 1 of 1 different values that the original",
         ),
         ({"utility": True, "target": "gone"}, "no column 'gone'"),
-        ({"utility": True, "control": pd.DataFrame({"a": [1]})}, "say what is predicted, target"),
+        ({"utility": True, "control": pd.DataFrame({"a": [1]})}, "name the predicted column with target"),
         ({"utility": True, "target": "b", "control": pd.DataFrame({"b": [1]})}, "has no column 'a'"),
         ({"utility": True, "target": "b", "control": pd.DataFrame({"a": ["x"], "b": [1]})}, "cannot be read as BIGINT"),
     ],

@@ -59,7 +59,7 @@ def test_a_release_never_overwrites_the_file_it_is_made_from(tmp_path: Path, nam
     link.symlink_to(data)
     with release_of(tmp_path / name) as release:
         for out in (data, link):
-            with pytest.raises(kanon.UsageError, match="what is to be anonymized"):
+            with pytest.raises(kanon.UsageError, match="is the source: write"):
                 release.to_file(out, replace=True)
     assert data.read_bytes() == before
 

@@ -158,7 +158,7 @@ def anonymize_command(
     place: dict[str, Any],
     output: shared.Output,
 ) -> None:
-    """Find the release of a table that loses least, publish it, and verify what was published."""
+    """Find the release of a table that loses least, publish it, and verify the output."""
     if is_of_several(context, requested.file):
         return _anonymize_several(requested, context.params, output)
     base, in_file = requested.read()

@@ -48,7 +48,7 @@ def check_command(
     models: RequestedModels,
     population: str | None,
 ) -> None:
-    """Tell whether a table satisfies a policy, and the rules of standards, as it is; exit code 1 if not."""
+    """Check whether a table satisfies a policy and the rules of standards; exit code 1 if not."""
     said = context.params
     if is_of_several(context, said["policy_file"]):
         from kanon_sql.evidence.tables import check_tables

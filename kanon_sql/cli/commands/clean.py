@@ -28,7 +28,7 @@ def clean_command(
     *,
     output: shared.Output,
 ) -> None:
-    """Rewrite a database file, so that nothing of what was deleted or changed is left in its bytes."""
+    """Rewrite a database file so that its bytes keep nothing that was deleted or changed."""
     if is_warehouse(source):
         raise UsageError(
             "What a warehouse keeps on its disks is its own: kanon clean rewrites DuckDB files. Drop the table there, "

@@ -229,7 +229,7 @@ def budget_command(
     *,
     output: shared.Output,
 ) -> None:
-    """Show what was spent on a table, or set what may be spent; what was spent stays spent."""
+    """Show the budget spent on a table, or set the budget; spent budget stays spent."""
     if epsilon is None and (delta is not None or entity is not None or count is not None):
         raise UsageError("A budget has an epsilon: --epsilon 1 --delta 1e-6 --entity patient_id")
     limits = None if epsilon is None else limits_of(epsilon, delta, entity)

@@ -171,7 +171,7 @@ def fit_command(
     *,
     output: shared.Output,
 ) -> None:
-    """Tell whether hierarchies fit the columns of a table; exit code 1 if one does not.
+    """Check whether hierarchies fit the columns of a table; exit code 1 if one does not.
 
     Checks the columns named with --qi; without it, every column that has a hierarchy.
     """
@@ -370,7 +370,7 @@ def suggest_command(
     *,
     output: shared.Output,
 ) -> None:
-    """Suggest hierarchies for columns, by their names, values and types, and tell what is missing.
+    """Suggest hierarchies for columns by their names, values and types, and list missing values.
 
     Looks at the columns named with --qi; without it, at all but those whose names say that they identify a person.
     """

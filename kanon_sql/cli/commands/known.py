@@ -38,7 +38,7 @@ def known_command(
         ),
     ] = None,
 ) -> None:
-    """Tell by how many each combination of values of a few columns is shared; exit code 1 if by fewer than k."""
+    """Count who shares each combination of values of a few columns; exit code 1 if fewer than k do."""
     if max_columns is not None:
         require_columns(max_columns)
     required = k is not None or context.params["policy_file"] is not None

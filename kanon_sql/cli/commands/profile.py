@@ -102,7 +102,7 @@ def profile_command(
     columns: dict[str, Any],
     output: shared.Output,
 ) -> None:
-    """Tell what the columns of a table are: figures, a role for each and why, and which single people out.
+    """Profile the columns of a table: figures, a role for each and why, and which columns single people out.
 
     Of a database with several tables, without TABLE: their keys, what refers to them, and how rows reach people.
 

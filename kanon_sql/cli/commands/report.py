@@ -75,7 +75,7 @@ def report_command(
     *,
     requested: RequestedPolicy,
 ) -> None:
-    """Write the evidence for a release as one file without a raw value: what was asked, measured and attacked."""
+    """Write the evidence for a release as one file without a raw value: the request, the measurements, the attacks."""
     from kanon_sql.evidence.case import Tables
     from kanon_sql.evidence.report.reporter import report_on
     from kanon_sql.evidence.report.written import check_report

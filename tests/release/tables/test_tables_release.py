@@ -417,7 +417,7 @@ def test_a_table_alone_beside_a_release_of_several_is_refused(hospital: Path) ->
     alone = kanon.anonymize(str(hospital), "patients", **columns)
     with alone, pytest.raises(JointReleaseError) as refused:
         alone.to_table("alone")
-    assert "with other tables, which decide what it leaves out" in str(refused.value)
+    assert "with other tables, which decide which rows it leaves out" in str(refused.value)
     assert "Make one release of the table only; or publish all the same (ignore_ledger=True)" in str(refused.value)
     assert "Put it back" not in str(refused.value)
 
