@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+import pandas as pd
 import pytest
 from conftest import REPOSITORY
 from needs import needs
@@ -136,7 +137,7 @@ def require_every_public_name(site: Path, pages: dict[Path, Page]) -> None:
     names |= {f"dp.{name}" for name in kanon_sql.dp.__all__}
     assert names - {anchor.removeprefix("kanon_sql.") for anchor in pages[path].anchors} == set()
     text = path.read_text(encoding="utf-8")
-    assert "Return the release of a table that loses least." in text
+    assert "Return the release of a table with the least information loss." in text
     assert 'id="kanon_sql.Release.to_file"' in text
 
 
@@ -212,3 +213,14 @@ def test_the_page_of_pictures_has_the_right_figures() -> None:
             out = sum(labels.count(label) < 2 for label in labels)
             expected[f"({education}, {city})"] = f"{sum(costs):g}/12, {out} out"
     assert figures == expected
+
+
+def test_every_message_of_an_error_is_in_the_reference() -> None:
+    page = hook("messages").reference()
+    for error in (kanon_sql.UsageError, kanon_sql.SourceError, kanon_sql.NoSolutionError, kanon_sql.VerificationError):
+        assert f"## {error.__name__}\n\nExit code {error.exit_code}. " in page
+    with pytest.raises(kanon_sql.UsageError) as raised:
+        kanon_sql.anonymize(pd.DataFrame({"a": [1]}), quasi_identifiers=["a"], hold_out=2)
+    listed = [line.replace("\\_", "_").replace("\\*", "*") for line in re.findall(r"(?m)^- (.*)$", page)]
+    patterns = [re.escape(message).replace("…", ".*") for message in listed]
+    assert any(re.fullmatch(pattern, str(raised.value)) for pattern in patterns), raised.value
