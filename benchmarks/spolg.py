@@ -95,8 +95,7 @@ def claims(by_k: dict[int, tuple[Run, Run]], by_width: dict[int, tuple[Run, Run]
     growth = spolg_many.loss - spolg_few.loss, incognito_many.loss - incognito_few.loss
     slow = (
         f"from {spolg_few.loss:.4f} at k = {few} to {spolg_many.loss:.4f} at k = {many}, by {growth[0]:.4f}; "
-        f"Incognito's by {growth[1]:.4f}. At k = {many} it still loses a fraction of Incognito's at k = {few}. "
-        f"But as a factor its loss grows by {spolg_many.loss / spolg_few.loss:.1f}, Incognito's by "
+        f"Incognito's by {growth[1]:.4f}. As a factor, by {spolg_many.loss / spolg_few.loss:.1f} and "
         f"{incognito_many.loss / incognito_few.loss:.1f}"
     )
     below = [spolg.loss / incognito.loss for spolg, incognito in by_k.values()]
@@ -109,8 +108,7 @@ def claims(by_k: dict[int, tuple[Run, Run]], by_width: dict[int, tuple[Run, Run]
     narrow = [spolg.seconds / incognito.seconds for spolg, incognito in by_width.values()]
     time = (
         f"over seven columns it takes {min(longer):.2f} to {max(longer):.2f} times Incognito's time; at k = {K}, from "
-        f"{min(by_width)} to {max(by_width)} columns, {', '.join(f'{ratio:.1f}' for ratio in narrow)} times. A step of "
-        "ours is one statement on the frequency set; Incognito tests ever more nodes as columns are added"
+        f"{min(by_width)} to {max(by_width)} columns, {', '.join(f'{ratio:.1f}' for ratio in narrow)} times"
     )
     slowly = _verdict(growth[0] < growth[1], spolg_many.loss < incognito_few.loss)
     found = [
@@ -184,11 +182,10 @@ def _title(axes: Axes, title: str, label: str) -> None:
 
 PAGE = """# The SPOLG paper's experiments, run again
 
-Written by `python benchmarks/spolg.py`: what Wu, Zang and Yu (2016) measured, with our [SPOLG](spolg.md) and our
+The measurements of Wu, Zang and Yu (2016) by `python benchmarks/spolg.py`, with our [SPOLG](spolg.md) and
 [Incognito](incognito.md) on Adult without missing values ({rows:,} rows). Quasi-identifiers: {columns}.
-The measure is [loss](measures.md) (LM). Incognito suppresses nothing and takes the best of all nodes that satisfy,
-which is the optimum; SPOLG suppresses what is left above its last node. Times are of the search alone, both on one
-frequency set, medians of {repeat} runs on two cores.
+Incognito suppresses nothing and finds the optimum of [loss](measures.md) (LM); SPOLG suppresses the rows that remain.
+Times are of the search alone, on one frequency set, medians of {repeat} runs on two cores.
 
 ![Loss and time over k and over the number of columns, rows by step, sampling rates](spolg-experiments.svg)
 
@@ -200,8 +197,8 @@ frequency set, medians of {repeat} runs on two cores.
 
 {by_k}
 
-*path* is the share of SPOLG's time that it spends on choosing its path; *within 3 steps* is the share of the rows that
-are published by then; *left over* are rows that it suppresses.
+*path*: share of SPOLG's time spent on choosing its path; *within 3 steps*: share of the rows published by then;
+*left over*: rows that it suppresses.
 
 ## Over the number of columns, k = {k}
 
@@ -213,7 +210,7 @@ The first three to seven of the columns above.
 
 {by_rate}
 
-The sample decides nothing but the order in which columns are generalized. {samples}
+The sample decides only the order in which columns are generalized. {samples}
 """
 
 
@@ -221,7 +218,7 @@ def samples(by_rate: dict[float, Run], rows: int) -> str:
     """Return from which sample on the steps are those of the whole table."""
     whole = by_rate[max(by_rate)].published
     rate = next(rate for rate in by_rate if all(spolg.published == whole for r, spolg in by_rate.items() if r >= rate))
-    return f"From {int(rate * rows):,} rows on it decides as the whole table does; a larger one gains nothing."
+    return f"From {int(rate * rows):,} rows on it decides as the whole table does."
 
 
 def main() -> None:
