@@ -8,6 +8,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +136,7 @@ def test_optima_and_measures_are_those_of_brute_force() -> None:
         lowest = min(sum(one.node) for one in outcomes)
         with prepared(table) as made:
             for algorithm in ALGORITHMS if is_thorough() or number % 5 == 0 else FULL_DOMAIN:
-                proves = {"prove": True} if algorithm == "local" else {}
+                proves = {"prove": True} if algorithm == "local" and find_spec("highspy") else {}  # of an extra
                 release = made.anonymize(algorithm=algorithm, **proves)
                 expected = table.measured(released_rows(release, *table.case.columns))
                 for name in ("loss", "gcp") if "mondrian" in algorithm else ("loss", "gcp", "precision"):
@@ -191,7 +192,7 @@ def test_each_column_keeps_its_own_loss_and_other_measures(clinic: Path) -> None
     }
     asked["max_suppressed"] = 0.9
     with kanon.anonymize(clinic, **asked) as plain, kanon.anonymize(clinic, weights={"zip": 3}, **asked) as weighted:
-        assert plain.to_arrow().equals(weighted.to_arrow())
+        assert plain.to_pandas().equals(weighted.to_pandas())
         changed = {name for name, value in plain.measures.items() if weighted.measures[name] != value}
         assert changed == {"loss", "gcp", "precision", "nonuniform_entropy"}
 

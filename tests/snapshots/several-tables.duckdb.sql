@@ -301,8 +301,8 @@ SELECT
 FROM released.patients AS patients;
 
 -- people who share their published values
-/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
-   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
+/* The fewest people of a release who share the published values of a person and of any $m of their events; and how many
+   combinations fewer than $k people share. people and events are read from the released tables, joined by keys. */
 WITH people AS (
   SELECT
     patients.patient_id AS person,
@@ -455,8 +455,8 @@ SELECT
 FROM rare;
 
 -- people who share their published values and of 2 events
-/* How many people of a release share what is published of a person and of any $m of her events, at least; and how many
-   combinations fewer than $k people share. people and events are read from the released tables, whose keys join them. */
+/* The fewest people of a release who share the published values of a person and of any $m of their events; and how many
+   combinations fewer than $k people share. people and events are read from the released tables, joined by keys. */
 WITH people AS (
   SELECT
     patients.patient_id AS person,
