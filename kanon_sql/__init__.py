@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from kanon_sql.release.proposal import init_policy
     from kanon_sql.release.publish.publisher import InPlace, Published
     from kanon_sql.release.release import Release
-    from kanon_sql.release.remedies import Remedy, remedies
+    from kanon_sql.release.remedies import Remedies, Remedy, remedies
     from kanon_sql.release.tables.anonymize import TablesRelease, anonymize_tables
     from kanon_sql.release.tables.found_people import FoundPeople
     from kanon_sql.release.tables.publish import PublishedTables
@@ -170,6 +170,7 @@ _HOME = {
     "Risk": "risks.estimators.assessment",
     "NamedColumns": "policy.roles",
     "init_policy": "release.proposal",
+    "Remedies": "release.remedies",
     "Remedy": "release.remedies",
     "remedies": "release.remedies",
     "init_tables_policy": "policy.profile.tables",
@@ -239,6 +240,7 @@ __all__ = [
     "PublishedTables",
     "RecursiveCLDiversity",
     "Release",
+    "Remedies",
     "Remedy",
     "Remembered",
     "Report",

@@ -73,6 +73,7 @@ class Compared:
         classes: its equivalence classes, as counted in the output.
         smallest: the measure of its worst class, in the output.
         bound: the proven limit of the measure that no release of its kind can beat; None if nothing is proven.
+        stopped: why the search ended before it was complete; None if it is complete.
         problem: why there is no release.
         utility: its utility, if requested.
     """
@@ -88,6 +89,7 @@ class Compared:
     levels: dict[str, int] | None = None
     bound: float | None = None
     optimal: bool = False
+    stopped: str | None = None
     nodes_tested: int | None = None
     seconds: float | None = None
     problem: str | None = None
@@ -283,6 +285,7 @@ def _compared(release: Release, k: int, worth: Callable[[Release, exp.Table], Ut
         levels=release.levels,
         bound=release.bound,
         optimal=release.optimal,
+        stopped=release.result.stopped,
         nodes_tested=release.result.nodes_tested,
         seconds=release.seconds["search"],
         utility=utility,

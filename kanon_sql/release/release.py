@@ -184,21 +184,31 @@ class Release(Made[Policy]):
 
     @property
     def emptied(self) -> list[str]:
-        """The quasi-identifiers that are the root in more than half of the published rows; empty for a cut table.
+        """The quasi-identifiers with the root in more than half of the published rows, or with one label only.
 
-        Columns of weight 0 are not listed, because any generalization of them is equally good.
+        If the table is cut into parts, those with the root in all rows. Columns of weight 0 are not listed, because any
+        generalization of them is equally good.
         """
         weights = self.prepared.weights(self.policy)
         nodes, published = self.publication.recoding.nodes, self.result.published or (self.rows_out,)
-        if not self.rows_out or not nodes:
+        if not self.rows_out:
             return []
+        if not nodes:
+            names = self.publication.quasi_identifiers
+            return [
+                name for name, loss, weight in zip(names, self.losses, weights, strict=True) if weight and loss == 1
+            ]
+        labels, levels = self.labels or {}, self.levels or {}
         return [
             hierarchy.column.name
             for place, hierarchy in enumerate(self.publication.hierarchies)
             if weights[place]
-            and sum(rows for node, rows in zip(nodes, published, strict=True) if node[place] == hierarchy.height > 0)
-            * 2
-            > self.rows_out
+            and (
+                (levels.get(hierarchy.column.name, 0) > 0 and labels.get(hierarchy.column.name) == 1)
+                or sum(rows for node, rows in zip(nodes, published, strict=True) if node[place] == hierarchy.height > 0)
+                * 2
+                > self.rows_out
+            )
         ]
 
     # Publishing

@@ -63,30 +63,46 @@ class Remedy:
         return self.instead_of - self.loss
 
 
-def remedies(release: Release) -> tuple[Remedy, ...]:
-    """Return up to three remedies of a release with a large loss or emptied columns, largest gain first.
+@dataclass(frozen=True)
+class Remedies:
+    """The remedies of a release.
 
-    Each loses at least 0.05 less. A weaker promise comes last, and never alone. They are tried for a third of the
+    Attributes:
+        best: up to three, largest gain first; a weaker promise comes last.
+        untried: options for which there was no time.
+    """
+
+    best: tuple[Remedy, ...] = ()
+    untried: tuple[tuple[str, str], ...] = ()
+
+
+def remedies(release: Release) -> Remedies:
+    """Return the remedies of a release with a large loss or emptied columns.
+
+    Each loses at least 0.05 less. A weaker promise never stands alone. They are tried for a third of the
     search time, or two seconds if that is longer. A search that stops before it is complete gives no remedy.
     Pseudonyms have none: their rare signatures are only known once a release is made.
     """
     source = release.prepared.source
     if source.gone or not release.rows_out or release.publication.pseudonyms or source.engine.in_transaction():
-        return ()
+        return Remedies()
     if release.loss <= MUCH_LOST and not release.emptied:
-        return ()
+        return Remedies()
     end = time.monotonic() + max(release.seconds["search"] * _SHARE_OF_SEARCH, _LEAST_SECONDS)
     found: dict[str, Remedy] = {}
+    untried: list[tuple[str, str]] = []
     for options, policy, means in _candidates(release):
+        remedy = None if time.monotonic() >= end else _tried(release, policy, options, means, end)
         if time.monotonic() >= end:
-            break
-        remedy, kind = _tried(release, policy, options, means, end), options[0]
+            untried.append(options)
+            continue
+        kind = options[0]
         # The lowest limit that helps, and the column whose removal helps the others most.
         is_better = kind not in found or (kind == "--id" and remedy is not None and remedy.gain > found[kind].gain)
         if remedy is not None and remedy.gain >= WORTH_SAYING and is_better:
             found[kind] = remedy
     best = sorted(found.values(), key=lambda remedy: (remedy.weakens, -remedy.gain))[:MOST_REMEDIES]
-    return tuple(best) if best and not best[0].weakens else ()
+    return Remedies(() if best and best[0].weakens else tuple(best), tuple(untried))
 
 
 def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str]]:
@@ -100,17 +116,17 @@ def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str
     is_plain = all(isinstance(model, KAnonymity) for model in policy.models)
     heights = {hierarchy.column.name: hierarchy.height for hierarchy in prepared.hierarchies}
     weights = dict(zip(heights, prepared.weights(policy), strict=True))
+    if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
+        own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
+        yield ("--algorithm", "local"), replace(policy, algorithm="local", **own), "rows have levels of their own"
     if policy.algorithm == "optimal" and policy.measure == "loss" and len(prepared.hierarchies) > 1:
         for name, labels in sorted((release.labels or {}).items(), key=lambda item: -item[1])[:_COLUMNS]:
             if labels > 1 and name not in policy.levels and any(weights[other] for other in heights if other != name):
                 pinned = replace(policy, levels={**policy.levels, name: str(heights[name])})
-                yield ("--id", name), pinned, "the column is not published; figures of the others"
-    if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
-        own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
-        yield ("--algorithm", "local"), replace(policy, algorithm="local", **own), "rows have levels of their own"
+                yield ("--id", name), pinned, "the column is left out; losses are of the others"
     for limit in _LIMITS:
         if policy.rows_allowed(release.rows_in, policy.k) < int(limit * release.rows_in):
-            yield ("--max-suppressed", f"{limit:.0%}"), policy.suppressing(limit), ""
+            yield ("--max-suppressed", f"{limit:.0%}"), policy.suppressing(limit), "more rows are left out"
     if is_plain and len(prepared.hierarchies) > _KNOWN:
         (k,) = (model for model in policy.models if isinstance(model, KAnonymity))
         weaker = replace(policy, models=(KnownSubsets(_KNOWN, k.k, k.entity),))

@@ -65,6 +65,7 @@ def test_each_figure_is_what_the_command_then_gives(
     found = first["remedies"]
     assert found
     assert len(found) <= 3
+    assert first["remedies_untried"] == []
     assert [one["weakens"] for one in found] == sorted(one["weakens"] for one in found)
     assert not found[0]["weakens"]
     for one in found:

@@ -353,13 +353,14 @@ def _warn_of_ledger(source: Source, published: Published, talk: Talk) -> None:
 
 
 def printed_summary(release: Release, published: Published, *, tries_remedies: bool = False) -> dict[str, Any]:
-    roles = release.prepared.roles
+    roles, found = release.prepared.roles, remedies(release) if tries_remedies else None
     return {
         **release.summary(published),
         "columns_left_out": roles.left_out,
         "columns_proposed": [column.name for column in roles.proposed],
         "columns_emptied": release.emptied,
-        "remedies": [asdict(remedy) for remedy in remedies(release)] if tries_remedies else None,
+        "remedies": None if found is None else [asdict(remedy) for remedy in found.best],
+        "remedies_untried": [] if found is None else found.untried,
     }
 
 
@@ -386,7 +387,7 @@ def _say_what_was_chosen(release: Release, talk: Talk) -> None:
     elif release.result.stopped is not None:
         talk.note(f"The search was stopped ({release.result.stopped}); this is the best release so far.")
     if emptied := release.emptied:
-        talk.note(f"{' and '.join(emptied)}: more than half of the published rows have the root, which says nothing.")
+        talk.note(f"Empty columns (* in more than half of the rows, or one label): {', '.join(map(visible, emptied))}.")
 
 
 def _say_of_view(release: Release, talk: Talk) -> None:

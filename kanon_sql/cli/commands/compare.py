@@ -137,6 +137,11 @@ def _print_comparison(comparison: Comparison) -> None:
     )
     if measured is not None:
         print_prose(about_cells(measured))
+    if stopped := sum(result.stopped is not None for result in comparison.results):
+        print_prose(
+            f"{counted(stopped, 'search', 'searches')} stopped by the time limit, which all releases share: their "
+            "figures can be far from the best. Allow more time (--time-limit) or compare fewer."
+        )
     for problem in dict.fromkeys(result.problem for result in comparison.results if result.problem):
         print_prose(problem)
 
@@ -151,7 +156,7 @@ def _row(result: Compared, shown: Sequence[str], of_utility: Sequence[str], most
     return (
         *(result.algorithm, result.k, str(result.max_suppressed), *figures),
         *(result.rows_suppressed, result.classes, result.smallest, *(cells.get(name, "") for name in of_utility)),
-        *(result.nodes_tested, f"{result.seconds:.2f}", "yes" if result.optimal else ""),
+        *(result.nodes_tested, f"{result.seconds:.2f}", "yes" if result.optimal else "stopped" * bool(result.stopped)),
     )
 
 

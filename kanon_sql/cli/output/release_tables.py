@@ -160,9 +160,12 @@ def print_remedies(summary: dict[str, Any]) -> None:
             )
             for one in summary["remedies"]
         ]
-        print_table(["option", "loss", "not", "suppressed", "what it does"], rows, prose="what it does")
+        print_table(["option", "loss then", "loss now", "suppressed", "effect"], rows, prose="effect")
     elif summary["remedies"] is not None and (summary["columns_emptied"] or summary["measures"]["loss"] > MUCH_LOST):
-        print_prose("Fewer quasi-identifiers, hierarchies with more levels, or a smaller k lose less.")
+        print_prose("To lose less: fewer quasi-identifiers, hierarchies with more levels, or weaker requirements.")
+    if summary["remedies_untried"]:
+        names = ", ".join(visible(shlex.join(option)) for option in summary["remedies_untried"])
+        print_prose(f"There was no time to try {names}.")
 
 
 def print_in_place(outcome: dict[str, Any]) -> None:

@@ -65,6 +65,10 @@ _CANNOT_BE_CHECKED = (
     "local is not chosen, since several rows are about one person: its classes overlap, so kanon check could not count "
     "people by the labels."
 )
+_IF_PUBLISHED = (
+    "If you publish a sensitive column, require a model for it (l) or take algorithm out: small classes reveal more of "
+    "its values."
+)
 _SMALL_CLASSES = (
     "local is not chosen, since sensitive columns are published: its small classes give more of their values away. "
     "Require a model for them first, such as l."
@@ -397,6 +401,8 @@ def _algorithm(profile: Profile) -> Iterable[str]:
     if is_better and against:
         yield from commented(against)
     yield _LOCAL if is_better and not against else f"# {_LOCAL}"
+    if is_better and not against and profile.of_role("sensitive"):
+        yield from commented(_IF_PUBLISHED)
 
 
 def source_lines(origin: Origin | None) -> Iterable[str]:
