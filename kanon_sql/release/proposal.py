@@ -121,10 +121,16 @@ def _trial(source: Source, policy: Policy, *, sampled: bool) -> Trial:
     losses, without = {policy.algorithm: found.loss}, dict[str, tuple[float, float]]()
     if policy.choice_made is None:
         if found.loss > MUCH_LOST:
-            losses["local"] = release_of(prepared, replace(policy, algorithm="local"), silent).loss
+            local = release_of(prepared, replace(policy, algorithm="local"), silent)
+            if local.result.stopped is None:
+                losses["local"] = local.loss
         for place, (name, height) in enumerate(zip(columns, prepared.lattice.heights, strict=True)):
             if len(columns) > 1 and time.monotonic() - begun < SECONDS_OF_A_TRIAL:
                 pinned = release_of(prepared, replace(policy, levels={name: str(height)}), silent)
                 weights = prepared.weights(policy)
-                without[name] = others_lose(found.losses, place, weights), others_lose(pinned.losses, place, weights)
+                if pinned.result.stopped is None:
+                    without[name] = (
+                        others_lose(found.losses, place, weights),
+                        others_lose(pinned.losses, place, weights),
+                    )
     return Trial(prepared.frequency.rows, sampled=sampled, losses=losses, without=without)

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from kanon_sql.engine.base import split_names, written_name
 from kanon_sql.errors import KanonError
 from kanon_sql.measures.shares import MUCH_LOST, WORTH_SAYING, others_lose
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -19,6 +20,7 @@ from kanon_sql.models.known_subsets import KnownSubsets
 from kanon_sql.policy.algorithms import options_of_others
 from kanon_sql.search.prepare import problem_of
 from kanon_sql.search.run import search
+from kanon_sql.sql.names import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,15 +117,16 @@ def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str
     policy, roles, prepared = release.policy, release.prepared.roles, release.prepared
     is_plain = all(isinstance(model, KAnonymity) for model in policy.models)
     heights = {hierarchy.column.name: hierarchy.height for hierarchy in prepared.hierarchies}
+    leveled = {folded(name) for name in policy.levels}
     weights = dict(zip(heights, prepared.weights(policy), strict=True))
     if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
         own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
         yield ("--algorithm", "local"), replace(policy, algorithm="local", **own), "rows have levels of their own"
     if policy.algorithm == "optimal" and policy.measure == "loss" and len(prepared.hierarchies) > 1:
         for name, labels in sorted((release.labels or {}).items(), key=lambda item: -item[1])[:_COLUMNS]:
-            if labels > 1 and name not in policy.levels and any(weights[other] for other in heights if other != name):
+            if labels > 1 and folded(name) not in leveled and any(weights[other] for other in heights if other != name):
                 pinned = replace(policy, levels={**policy.levels, name: str(heights[name])})
-                yield ("--id", name), pinned, "the column is left out; losses are of the others"
+                yield ("--id", written_name(name)), pinned, "the column is left out; losses are of the others"
     for limit in _LIMITS:
         if policy.rows_allowed(release.rows_in, policy.k) < int(limit * release.rows_in):
             yield ("--max-suppressed", f"{limit:.0%}"), policy.suppressing(limit), "more rows are left out"
@@ -148,7 +151,7 @@ def _tried(release: Release, policy: Policy, options: tuple[str, str], means: st
         return None
     loses, lost = quality.values["loss"] or 0.0, release.loss
     if options[0] == "--id":
-        place = [hierarchy.column.name for hierarchy in prepared.hierarchies].index(options[1])
+        place = [hierarchy.column.name for hierarchy in prepared.hierarchies].index(split_names([options[1]])[0])
         weights = prepared.weights(policy)
         loses, lost = (others_lose(one, place, weights) for one in (quality.by_column["loss"], release.losses))
     return Remedy(options, loses, lost, quality.counts.suppressed, means, weakens=options[0] == "--known")
