@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -135,7 +134,7 @@ def test_columns_that_say_nothing_are_named(kanon: Callable[..., Ended]) -> None
     assert made.code == 0, made.err
     levels = {one["name"]: one["levels"] for one in made.json["tables"]}
     assert levels["patients"]["birth_date"] == 3
-    assert re.search("patients: every value of (birth_date|all its quasi-identifiers)", made.err)
+    assert "patients: empty columns (* in all rows): birth_date" in made.err
 
 
 def test_empty_tables_have_an_empty_release(clinic: Path, kanon: Callable[..., Ended]) -> None:

@@ -252,7 +252,7 @@ def _pseudonyms(found: dict[str, Any]) -> str:
 
 
 def say_of_tables(release: TablesRelease, talk: Talk) -> None:
-    """Print the loss of the tables and their chosen settings."""
+    """Name empty columns, rows of no person, and hierarchies that were chosen."""
     heights = heights_by_table(release)
     for one in release.counts:
         empty = [
@@ -261,8 +261,7 @@ def say_of_tables(release: TablesRelease, talk: Talk) -> None:
             if level == height > 0
         ]
         if empty and one.rows_out:
-            of_all = "all its quasi-identifiers" if len(empty) == len(one.levels) else " and ".join(map(visible, empty))
-            talk.note(f"{one.name}: every value of {of_all} became the root, which says nothing.")
+            talk.note(f"{one.name}: empty columns (* in all rows): {', '.join(map(visible, empty))}.")
         if one.of_nobody:
             talk.note(
                 f"{one.name}: {counted(one.of_nobody, 'row')} that {'leads' if one.of_nobody == 1 else 'lead'} to no "
