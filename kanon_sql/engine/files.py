@@ -197,7 +197,7 @@ def require_replaceable(path: Path) -> Path:
     names = real.stat().st_nlink
     if names > 1:
         raise UsageError(
-            f"{path} has {names} names (hard links); the others would keep the raw rows. Remove them first."
+            f"{path} has {names} names (hard links); the others would keep the removed data. Remove them first."
         )
     if not os.access(real, os.W_OK) or not os.access(real.parent, os.W_OK):
         raise SourceError(f"{path} cannot be replaced: the file or its directory is read-only.")

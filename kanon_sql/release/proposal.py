@@ -25,6 +25,7 @@ from kanon_sql.policy.profile.result import Trial
 from kanon_sql.policy.profile.standards import smallest_class_for
 from kanon_sql.policy.standards import standards_named
 from kanon_sql.release.anonymize import release_of
+from kanon_sql.release.remedies import quality_of, without_column
 from kanon_sql.search.prepare import prepare_source
 
 if TYPE_CHECKING:
@@ -119,18 +120,17 @@ def _trial(source: Source, policy: Policy, *, sampled: bool) -> Trial:
     columns = [column.name for column in prepared.roles.quasi_identifiers]
     found = release_of(prepared, policy, silent)
     losses, without = {policy.algorithm: found.loss}, dict[str, tuple[float, float]]()
+    weights = prepared.weights(policy)
     if policy.choice_made is None:
         if found.loss > MUCH_LOST:
-            local = release_of(prepared, replace(policy, algorithm="local"), silent)
-            if local.result.stopped is None:
-                losses["local"] = local.loss
+            local = quality_of(prepared, replace(policy, algorithm="local"), time.monotonic() + SECONDS_OF_A_SEARCH)
+            if local is not None:
+                losses["local"] = local.values["loss"] or 0.0
         for place, (name, height) in enumerate(zip(columns, prepared.lattice.heights, strict=True)):
             if len(columns) > 1 and time.monotonic() - begun < SECONDS_OF_A_TRIAL:
-                pinned = release_of(prepared, replace(policy, levels={name: str(height)}), silent)
-                weights = prepared.weights(policy)
-                if pinned.result.stopped is None:
-                    without[name] = (
-                        others_lose(found.losses, place, weights),
-                        others_lose(pinned.losses, place, weights),
-                    )
+                end = time.monotonic() + SECONDS_OF_A_SEARCH
+                pinned = quality_of(prepared, without_column(policy, name, height), end)
+                if pinned is not None:
+                    lose = [others_lose(each, place, weights) for each in (found.losses, pinned.by_column["loss"])]
+                    without[name] = lose[0], lose[1]
     return Trial(prepared.frequency.rows, sampled=sampled, losses=losses, without=without)

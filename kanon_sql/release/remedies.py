@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kanon_sql.engine.base import split_names, written_name
+from kanon_sql.engine.base import written_name
 from kanon_sql.errors import KanonError
 from kanon_sql.measures.shares import MUCH_LOST, WORTH_SAYING, others_lose
 from kanon_sql.models.k_anonymity import KAnonymity
@@ -25,8 +25,10 @@ from kanon_sql.sql.names import folded
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kanon_sql.measures.quality import Quality
     from kanon_sql.policy.policy import Policy
     from kanon_sql.release.release import Release
+    from kanon_sql.search.prepare import Prepared
 
 MOST_REMEDIES = 3
 _LIMITS = (0.05, 0.1)
@@ -93,22 +95,32 @@ def remedies(release: Release) -> Remedies:
     end = time.monotonic() + max(release.seconds["search"] * _SHARE_OF_SEARCH, _LEAST_SECONDS)
     found: dict[str, Remedy] = {}
     untried: list[tuple[str, str]] = []
-    for options, policy, means in _candidates(release):
-        remedy = None if time.monotonic() >= end else _tried(release, policy, options, means, end)
+    for one in _candidates(release):
+        remedy = None if time.monotonic() >= end else _tried(release, one, end)
         if time.monotonic() >= end:
-            untried.append(options)
-            continue
-        kind = options[0]
-        # The lowest limit that helps, and the column whose removal helps the others most.
-        is_better = kind not in found or (kind == "--id" and remedy is not None and remedy.gain > found[kind].gain)
-        if remedy is not None and remedy.gain >= WORTH_SAYING and is_better:
-            found[kind] = remedy
-    best = sorted(found.values(), key=lambda remedy: (remedy.weakens, -remedy.gain))[:MOST_REMEDIES]
-    return Remedies(() if best and best[0].weakens else tuple(best), tuple(untried))
+            untried.append(one.options)
+        elif remedy is not None and remedy.gain >= WORTH_SAYING:
+            # The lowest limit that helps, and the column whose removal helps the others most.
+            best = found.setdefault(one.options[0], remedy)
+            if one.left_out is not None and remedy.gain > best.gain:
+                found[one.options[0]] = remedy
+    best_first = sorted(found.values(), key=lambda remedy: (remedy.weakens, -remedy.gain))[:MOST_REMEDIES]
+    alone_weakens = not best_first or best_first[0].weakens
+    return Remedies(() if alone_weakens else tuple(best_first), tuple(untried))
 
 
-def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str]]:
-    """Yield the candidates: the option, the policy with it, and its effect.
+class _Candidate(NamedTuple):
+    """An option to try, and the policy with it."""
+
+    options: tuple[str, str]
+    policy: Policy
+    means: str
+    left_out: str | None = None  # the column that is not published
+    weakens: bool = False
+
+
+def _candidates(release: Release) -> Iterator[_Candidate]:
+    """Yield the options to try.
 
     The column with the most labels is left out first; a column at its root is not tried, because the others would not
     change. ``local`` is not tried if a person has several rows, which ``kanon check`` could not count by its labels, or
@@ -121,37 +133,49 @@ def _candidates(release: Release) -> Iterator[tuple[tuple[str, str], Policy, str
     weights = dict(zip(heights, prepared.weights(policy), strict=True))
     if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
         own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
-        yield ("--algorithm", "local"), replace(policy, algorithm="local", **own), "rows have levels of their own"
+        local = replace(policy, algorithm="local", **own)
+        yield _Candidate(("--algorithm", "local"), local, "rows have levels of their own")
     if policy.algorithm == "optimal" and policy.measure == "loss" and len(prepared.hierarchies) > 1:
         for name, labels in sorted((release.labels or {}).items(), key=lambda item: -item[1])[:_COLUMNS]:
             if labels > 1 and folded(name) not in leveled and any(weights[other] for other in heights if other != name):
-                pinned = replace(policy, levels={**policy.levels, name: str(heights[name])})
-                yield ("--id", written_name(name)), pinned, "the column is left out; losses are of the others"
+                means = "the column is left out; losses are of the others"
+                yield _Candidate(("--id", written_name(name)), without_column(policy, name, heights[name]), means, name)
     for limit in _LIMITS:
         if policy.rows_allowed(release.rows_in, policy.k) < int(limit * release.rows_in):
-            yield ("--max-suppressed", f"{limit:.0%}"), policy.suppressing(limit), "more rows are left out"
+            own_option = ("--max-suppressed", f"{limit:.0%}")
+            yield _Candidate(own_option, policy.suppressing(limit), "more rows are left out")
     if is_plain and len(prepared.hierarchies) > _KNOWN:
         (k,) = (model for model in policy.models if isinstance(model, KAnonymity))
         weaker = replace(policy, models=(KnownSubsets(_KNOWN, k.k, k.entity),))
-        yield ("--known", str(_KNOWN)), weaker, f"a weaker promise: k holds for those who know {_KNOWN} columns at most"
+        means = f"a weaker promise: k holds for those who know {_KNOWN} columns at most"
+        yield _Candidate(("--known", str(_KNOWN)), weaker, means, weakens=True)
 
 
-def _tried(release: Release, policy: Policy, options: tuple[str, str], means: str, end: float) -> Remedy | None:
-    """Try an option; return None if it has no release, or none in time.
-
-    Without a column, the others are as in the best release with the level of that column pinned at its root.
-    """
+def _tried(release: Release, candidate: _Candidate, end: float) -> Remedy | None:
+    """Try an option; return None if it has no release, or none in time."""
     prepared = release.prepared
+    quality = quality_of(prepared, candidate.policy, end)
+    if quality is None:
+        return None
+    loses, lost = quality.values["loss"] or 0.0, release.loss
+    if candidate.left_out is not None:
+        place = [hierarchy.column.name for hierarchy in prepared.hierarchies].index(candidate.left_out)
+        weights = prepared.weights(candidate.policy)
+        loses, lost = (others_lose(one, place, weights) for one in (quality.by_column["loss"], release.losses))
+    suppressed = quality.counts.suppressed
+    return Remedy(candidate.options, loses, lost, suppressed, candidate.means, weakens=candidate.weakens)
+
+
+def without_column(policy: Policy, name: str, height: int) -> Policy:
+    """Return a policy whose best release has the other columns as if this one were left out: it is at its root."""
+    return replace(policy, levels={**policy.levels, name: str(height)})
+
+
+def quality_of(prepared: Prepared, policy: Policy, end: float) -> Quality | None:
+    """Return the loss of the release of a policy; None if there is none, or the search was stopped at ``end``."""
     try:
         found = search(problem_of(prepared, policy), policy.algorithm, deadline=end)
     except KanonError:
         return None
     quality = prepared.measured(policy, found.recoding, found.classes, found.models, loss_alone=True)
-    if found.stopped is not None:
-        return None
-    loses, lost = quality.values["loss"] or 0.0, release.loss
-    if options[0] == "--id":
-        place = [hierarchy.column.name for hierarchy in prepared.hierarchies].index(split_names([options[1]])[0])
-        weights = prepared.weights(policy)
-        loses, lost = (others_lose(one, place, weights) for one in (quality.by_column["loss"], release.losses))
-    return Remedy(options, loses, lost, quality.counts.suppressed, means, weakens=options[0] == "--known")
+    return quality if found.stopped is None else None

@@ -97,7 +97,7 @@ def test_a_count_is_of_what_its_heading_names(
         assert "Each person counts once (--max-rows 1)" in shown.err
     else:
         assert found["unit"] == "rows"
-        assert found["counted"].startswith(f"rows, at most {most} per person: values above it are not counted")
+        assert found["counted"].startswith(f"rows, at most {most} per person: further rows are not counted")
         assert "Each person counts once" not in shown.err
     assert "rows without person are one person" in found["counted"]
 

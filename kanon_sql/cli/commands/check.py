@@ -219,6 +219,6 @@ def _print_tables(found: TablesVerification, policy: TablesPolicy) -> None:
             "database has them too."
         )
     print_prose(
-        "Nothing is promised if more events are known, or how many events a person has, or of columns that are "
-        "no quasi-identifiers."
+        "Nothing is promised if more events are known, or how many events a person has, nor about columns that are not "
+        "quasi-identifiers."
     )

@@ -12,7 +12,7 @@ from kanon_sql.cli.options import shared
 from kanon_sql.cli.options.destination_options import IntoOption, OutOption
 from kanon_sql.cli.options.policy_options import assignments
 from kanon_sql.cli.options.shared import option
-from kanon_sql.cli.output.diagnostics import interrupted_after, note_columns_at_root
+from kanon_sql.cli.output.diagnostics import interrupted_after
 from kanon_sql.cli.output.output import print_pairs, print_prose, print_sql, print_table, visible
 from kanon_sql.dp.released import ASSUMPTIONS, require_destination
 from kanon_sql.dp.releaser import dp_release_script, make_dp_release
@@ -134,12 +134,11 @@ def release_command(
             talk.end()
             summary = release.summary(published)
             output.show(summary, _print_published, summary)
-            note_columns_at_root(
-                talk,
-                summary["levels"],
-                summary["heights"],
-                "Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more.",
-            )
+            if at_root := [name for name, level in summary["levels"].items() if level == summary["heights"][name] > 0]:
+                talk.note(
+                    f"{' and '.join(at_root)}: every value became the root of the hierarchy, which says nothing any "
+                    "more. Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more."
+                )
             talk.note(f"The promise assumes: {' '.join(ASSUMPTIONS)}")
 
 

@@ -14,7 +14,7 @@ from kanon_sql.cli.output.output import as_called, visible, write
 from kanon_sql.errors import NOTHING_WRITTEN, SearchInterruptedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from kanon_sql.cli.output.progress_bar import ProgressBar
     from kanon_sql.engine.base import Engine, Logged
@@ -31,18 +31,6 @@ def error(text: str) -> None:
 
 def note(text: str) -> None:
     sys.stderr.write(f"{_shown(text)}\n")
-
-
-def note_columns_at_root(
-    talk: Talk, levels: Mapping[str, int] | None, heights: Mapping[str, int], what_keeps_more: str
-) -> None:
-    """Warn about columns whose values were all generalized to the root; ``levels`` is None if columns have several."""
-    at_root = [column for column, level in (levels or {}).items() if level == heights[column] > 0]
-    if at_root:
-        talk.note(
-            f"{' and '.join(at_root)}: every value became the root of the hierarchy, which says nothing any more. "
-            f"{what_keeps_more}"
-        )
 
 
 def _shown(text: str) -> str:

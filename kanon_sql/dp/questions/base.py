@@ -280,7 +280,7 @@ class Question(ABC):
                 f"people: each {person} counts {once}, however many rows it has; rows without {person} are one person"
             )
         return (
-            f"{rows}, at most {queried.most_rows} per {person}: values above it are not counted; rows without {person} "
+            f"{rows}, at most {queried.most_rows} per {person}: further rows are not counted; rows without {person} "
             "are one person"
         )
 

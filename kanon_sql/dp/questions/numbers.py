@@ -91,7 +91,7 @@ class Sum(BoundedQuestion):
         person, most = queried.person.name, queried.most_rows
         several = f"more than {most} rows with {most} times" if most > 1 else "several rows with"
         return (
-            f"the values of each {person}, one with {several} the mean of its values: values above it are not counted; "
+            f"the values of each {person}, one with {several} the mean of its values: further values are not counted; "
             f"{self.cut_to_bounds}; rows without {person} are one person"
         )
 

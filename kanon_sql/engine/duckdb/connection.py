@@ -272,7 +272,7 @@ class Worker:
 
     def finish(self, work: Callable[[], Any], title: str) -> None:
         """Run work to its end; a signal in the meantime is raised afterwards."""
-        with uninterrupted("the file being written is whole"):
+        with uninterrupted("the output being written is whole"):
             self._submit(work, title).result()
 
     def _submit(self, work: Callable[[], Result], title: str) -> Future[Result]:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 _TITLES = {
-    "foreign": "verify that pseudonyms are published",
+    "foreign": "verify that only pseudonyms are published",
     "people": "verify that pseudonyms count people",
     "net": "verify that pseudonyms make no net",
     "signatures": "verify how many share what the pseudonyms of {} tie together",
@@ -211,8 +211,9 @@ def check_ties(
     found = tuple(Tied(check.names[0], *row) for check, row in rows if check.kind == "signatures")
     beyond = [model for model in publication.models if not isinstance(model, KAnonymity)]
     problems["signatures"] += [
-        f"{tied.several:,} pseudonyms of column {tied.column!r} stand on several rows: {beyond[0].name} says "
-        "nothing together; make one row of each person, ask for k-anonymity alone, or publish no pseudonyms"
+        f"{tied.several:,} pseudonyms of column {tied.column!r} stand on several rows, and {beyond[0].name} "
+        "says nothing about several rows together; make one row of each person, ask for k-anonymity alone, or publish "
+        "no pseudonyms"
         for tied in found
         if beyond and tied.several
     ]
