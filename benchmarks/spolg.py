@@ -1,6 +1,6 @@
 """The experiments of the SPOLG paper (Wu, Zang & Yu 2016) run again, with Incognito as its rival.
 
-    python benchmarks/spolg.py ../shared/data/adult            # writes docs/spolg-experiments.md and .svg
+    python benchmarks/spolg.py ../shared/data/adult            # writes benchmarks/spolg-experiments.md and .svg
     python benchmarks/spolg.py ADULT_DIRECTORY --repeat 5 --docs /tmp
 
 Adult without missing values, 30,162 rows, seven quasi-identifiers; k from 5 to 50, three to seven columns at k = 10,
@@ -182,9 +182,9 @@ def _title(axes: Axes, title: str, label: str) -> None:
 
 PAGE = """# The SPOLG paper's experiments, run again
 
-The measurements of Wu, Zang and Yu (2016) by `python benchmarks/spolg.py`, with our [SPOLG](spolg.md) and
-[Incognito](incognito.md) on Adult without missing values ({rows:,} rows). Quasi-identifiers: {columns}.
-Incognito suppresses nothing and finds the optimum of [loss](measures.md) (LM); SPOLG suppresses the rows that remain.
+The measurements of Wu, Zang and Yu (2016) by `python benchmarks/spolg.py`, with our [SPOLG](../docs/algorithms.md#spolg) and
+[Incognito](../docs/algorithms.md#incognito) on Adult without missing values ({rows:,} rows). Quasi-identifiers: {columns}.
+Incognito suppresses nothing and finds the optimum of [loss](../docs/measures.md) (LM); SPOLG suppresses the rows that remain.
 Times are of the search alone, on one frequency set, medians of {repeat} runs on two cores.
 
 ![Loss and time over k and over the number of columns, rows by step, sampling rates](spolg-experiments.svg)
@@ -226,7 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("adult", type=Path, help="directory with adult.csv and its hierarchies")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--docs", type=Path, default=Path(__file__).parent.parent / "docs")
+    parser.add_argument("--docs", type=Path, default=Path(__file__).parent)
     arguments = parser.parse_args()
     by_width = {}
     for width in WIDTHS:
