@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, find_columns, names
 from kanon_sql.engine.equality import require_identity
-from kanon_sql.errors import UsageError
+from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, given_case, takes_case
 from kanon_sql.evidence.known import known_source
 from kanon_sql.evidence.people import columns_of, findings_on, models_of, source_with_people
@@ -240,6 +240,8 @@ def _of_policy(source: Source, policy: Policy, original: Source | None) -> Check
     identifying = _identifying(source, policy, original)
     named, people = source_with_people(source, policy, original)
     required = _required(source, policy, named)
+    if required.everybody is not None:
+        _require_in_population(source, policy, required.quasi_identifiers, required.everybody)
     not_by_rule, not_checked = values_not_by_rule(source, policy.publish)
     found = read_verification(source.engine.row(required.query(), "check the classes of the table"), required.models)
     repeated = refused_of(findings, PEOPLE)
@@ -331,6 +333,24 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
         population = open_population(source, policy.population_path, columns, as_text=True)
         everybody = exp.select("*").from_(population.relation.copy())
     return ClassCheck(counted.relation, tuple(columns), models, entity, trees=trees, everybody=everybody)
+
+
+def _require_in_population(source: Source, policy: Policy, columns: Sequence[Column], everybody: exp.Query) -> None:
+    """Raise if a class of the release is not in the population, which then cannot be compared with it."""
+    labels = [exp.column(column.name, quoted=True) for column in columns]
+    query = sql.query(
+        "verify/not_in_population",
+        values={"labels": labels},
+        relations={"release": source.relation, "everybody": everybody.subquery("everybody")},
+    )
+    absent = int(source.engine.row(query, "classes that are not in the population")[0])
+    if absent:
+        raise UsageError(
+            f"{policy.population_path} does not contain the table: {counted(absent, 'class', 'classes')} of the table "
+            "are not in it. A population has everybody, and its values are written like those of the release: "
+            "generalize it to the same levels (kanon anonymize -k 1 --levels COLUMN=LEVEL), and name the result with "
+            "--population."
+        )
 
 
 def check_sql(source: Source, policy: Policy, dialect: str = "duckdb") -> str:

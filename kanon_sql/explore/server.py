@@ -204,6 +204,7 @@ class Application:
             "/columns/distribution/{place:int}": self.distribution,
             "/trade-off": self.page("trade-off"),
             "/trade-off/points": self.points,
+            "/trade-off/remedies": self.remedies,
             "/levels": self.page("levels"),
             "/levels/board": self.board,
             "/levels/figures": self.figures,
@@ -302,6 +303,9 @@ class Application:
         found = [task.result for task in tasks if task.result is not None]
         problem = next((task.problem for task in tasks if task.problem is not None), None)
         return _part("points", state, found, len(tasks), sum(task.is_done for task in tasks), problem)
+
+    def remedies(self, state: State, _: Request) -> Response:
+        return _part("remedies", state, self.workspace.remedies(state.policy()))
 
     # 3. Levels
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from kanon_sql.policy.profile.result import Profile
     from kanon_sql.release.prepared_table import PreparedTable
     from kanon_sql.release.release import Release
+    from kanon_sql.release.remedies import Remedies
 
 _BENCHES = 2  # tables that are kept, prepared in different ways
 _FORGOTTEN = 20.0  # seconds after which a task that no page requests any more does not start
@@ -529,6 +530,16 @@ class Workspace:
             return report_of(self._released(policy, listen), curve=(), progress=listen)
 
         return self._wanted(("evidence", self._prepared_key(policy), repr(policy)), work, 1)
+
+    def remedies(self, policy: Policy) -> Task:
+        """Return the task of the options that would lose less than a policy, each tried."""
+
+        def work(listen: Callable[[Progress], None]) -> Remedies:
+            from kanon_sql.release.remedies import remedies
+
+            return remedies(self._released(policy, listen))
+
+        return self._wanted(("remedies", self._prepared_key(policy), repr(policy)), work, 1)
 
     def points(self, state: State) -> list[Task]:
         """Return the tasks of the trade-off: the current k and limit first."""

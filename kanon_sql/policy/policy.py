@@ -339,18 +339,17 @@ class Policy(SetPolicy, MemberPolicy):
         return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
 
     def of_rows(self) -> Policy:
-        """Return the policy with only its quasi-identifiers and k."""
+        """Return the policy with only its quasi-identifiers, k, and the population that their hierarchies cover."""
         named = self.columns.quasi_identifiers
         known = {folded(name) for name in named}
         return replace(
             self,
             columns=NamedColumns(quasi_identifiers=named, rest="drop"),
-            models=(KAnonymity(self.k),),
+            models=(KAnonymity(self.k), *(model for model in self.models if isinstance(model, PopulationModel))),
             count="rows",
             hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
             publish={},
             levels={},
-            population=None,
             key_file=None,
         )
 

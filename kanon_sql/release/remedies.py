@@ -37,6 +37,8 @@ _COLUMNS = 3
 """Number of columns to leave out, one at a time: those with the most labels."""
 _KNOWN = 3
 """Number of columns that an attacker knows, under the weaker promise."""
+_NOT_IN_VIEWS = {"--algorithm", "--known"}
+"""Options of which a view refuses the recoding: ``local``, and k for some of the columns."""
 _SHARE_OF_SEARCH = 1 / 3
 _LEAST_SECONDS = 2.0
 """Time for remedies even if the search was fast."""
@@ -80,8 +82,8 @@ class Remedies:
     untried: tuple[tuple[str, str], ...] = ()
 
 
-def remedies(release: Release) -> Remedies:
-    """Return the remedies of a release with a large loss or emptied columns.
+def remedies(release: Release, *, as_view: bool = False) -> Remedies:
+    """Return the remedies of a release with a large loss or emptied columns; ``as_view``: those that a view can have.
 
     Each loses at least 0.05 less. A weaker promise never stands alone. They are tried for a third of the
     search time, or two seconds if that is longer. A search that stops before it is complete gives no remedy.
@@ -96,6 +98,8 @@ def remedies(release: Release) -> Remedies:
     found: dict[str, Remedy] = {}
     untried: list[tuple[str, str]] = []
     for one in _candidates(release):
+        if as_view and one.options[0] in _NOT_IN_VIEWS:
+            continue
         remedy = None if time.monotonic() >= end else _tried(release, one, end)
         if time.monotonic() >= end:
             untried.append(one.options)
@@ -120,7 +124,7 @@ class _Candidate(NamedTuple):
 
 
 def _candidates(release: Release) -> Iterator[_Candidate]:
-    """Yield the options to try.
+    """Yield the options to try, those that are found fastest first.
 
     The column with the most labels is left out first; a column at its root is not tried, because the others would not
     change. ``local`` is not tried if a person has several rows, which ``kanon check`` could not count by its labels, or
@@ -131,10 +135,6 @@ def _candidates(release: Release) -> Iterator[_Candidate]:
     heights = {hierarchy.column.name: hierarchy.height for hierarchy in prepared.hierarchies}
     leveled = {folded(name) for name in policy.levels}
     weights = dict(zip(heights, prepared.weights(policy), strict=True))
-    if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
-        own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
-        local = replace(policy, algorithm="local", **own)
-        yield _Candidate(("--algorithm", "local"), local, "rows have levels of their own")
     if policy.algorithm == "optimal" and policy.measure == "loss" and len(prepared.hierarchies) > 1:
         for name, labels in sorted((release.labels or {}).items(), key=lambda item: -item[1])[:_COLUMNS]:
             if labels > 1 and folded(name) not in leveled and any(weights[other] for other in heights if other != name):
@@ -144,6 +144,10 @@ def _candidates(release: Release) -> Iterator[_Candidate]:
         if policy.rows_allowed(release.rows_in, policy.k) < int(limit * release.rows_in):
             own_option = ("--max-suppressed", f"{limit:.0%}")
             yield _Candidate(own_option, policy.suppressing(limit), "more rows are left out")
+    if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
+        own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
+        local = replace(policy, algorithm="local", **own)
+        yield _Candidate(("--algorithm", "local"), local, "rows have levels of their own")
     if is_plain and len(prepared.hierarchies) > _KNOWN:
         (k,) = (model for model in policy.models if isinstance(model, KAnonymity))
         weaker = replace(policy, models=(KnownSubsets(_KNOWN, k.k, k.entity),))

@@ -131,6 +131,10 @@ def run_there(copy: Path, work: Path, *commands: list[str]) -> list[tuple[int, s
     return found
 
 
+def test_the_changes_of_the_how_tos_fit_the_code(tmp_path: Path) -> None:
+    extended_copy(tmp_path / "copy")
+
+
 @pytest.mark.thorough
 def test_a_new_algorithm_and_a_new_model_are_one_file_and_one_line_each(tmp_path: Path) -> None:
     copy, work = extended_copy(tmp_path / "copy"), tmp_path / "work"

@@ -154,3 +154,17 @@ def test_what_was_suppressed_fails_a_check_against_the_population(tmp_path: Path
     connection.execute("CREATE TABLE only_u AS FROM sample WHERE q = 'u'")
     found = kanon.check(connection, "only_u", **asked)
     assert [(model.holds, model.classes_failing) for model in found.models] == [(True, 0), (False, 1)]
+
+
+def test_a_population_that_is_written_otherwise_is_refused_by_a_check() -> None:
+    """A class of the release that a population lacks says nothing about k-map: its values are not those of labels."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE released AS SELECT unnest(['1*', '1*', '2*', NULL]) AS q")
+    connection.execute("CREATE TABLE everybody AS SELECT unnest(['11', '12', '21', '22', NULL]) AS q")
+    connection.execute(
+        "CREATE TABLE generalized AS SELECT left(q, 1) || '*' AS q FROM everybody CROSS JOIN range(2)"
+    )
+    asked: dict[str, Any] = {"quasi_identifiers": ["q"], "models": [kanon.KMap(2)]}
+    with pytest.raises(kanon.UsageError, match="2 classes of the table are not in it"):
+        kanon.check(connection, "released", **asked, population="everybody")
+    assert kanon.check(connection, "released", **asked, population="generalized").models[0].holds

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from conftest import Ended
+
 LIMIT = 0.3
 
 
@@ -213,3 +215,21 @@ def test_a_script_reads_the_file_of_a_population(tmp_path: Path) -> None:
     with kanon.anonymize(tmp_path / "ward.csv", population=str(tmp_path / "town.csv"), **asked) as release:
         text = release.sql()
     assert Counter(duckdb.connect().execute(text).fetchall()) == {("40-44",): 4}
+
+
+def test_measures_and_attacks_read_the_labels_of_both(in_tmp: Path, kanon: Callable[..., Ended]) -> None:
+    """Fails before: the hierarchies of a measurement were made from the table alone, and had other labels."""
+    codes = [f"{letter}{digit}" for letter in "ab" for digit in range(4)]
+    (in_tmp / "ward.csv").write_text("\n".join(["code", *codes]) + "\n")
+    (in_tmp / "town.csv").write_text("\n".join(["code", *codes, *(f"{code}0" for code in codes)]) + "\n")
+    (in_tmp / "kanon.toml").write_text(
+        '[source]\nfrom = "ward.csv"\n[columns]\nquasi_identifiers = ["code"]\n[hierarchies]\ncode = "mask:right"\n'
+        '[privacy]\nk = 2\nk_map = 4\npopulation = "town.csv"\n[release]\nout = "out.csv"\n'
+    )
+    made = kanon("anonymize", "--policy", "kanon.toml", "--format", "json")
+    assert made.code == 0, made.err
+    assert (in_tmp / "out.csv").read_text().splitlines()[1:].count('"a**"') == 4
+    measured = kanon("measure", "--policy", "kanon.toml", "--format", "json")
+    assert measured.json["measures"]["loss"] == pytest.approx(made.json["measures"]["loss"])
+    attacked = kanon("attack", "--policy", "kanon.toml", "--format", "json")
+    assert attacked.code == 0, attacked.err

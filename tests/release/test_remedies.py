@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import kanon_sql
 from kanon_sql.release import remedies
 
 if TYPE_CHECKING:
@@ -79,3 +80,23 @@ def test_each_figure_is_what_the_command_then_gives(
             assert one["instead_of"] == pytest.approx(first["measures"]["loss"])
     if person:
         assert "local" not in [one["options"][1] for one in found]
+
+
+def test_a_view_is_offered_what_it_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remedies, "_LEAST_SECONDS", 600.0)
+    data = table(5)
+    with kanon_sql.anonymize(data, quasi_identifiers=[*data], k=5) as release:
+        offered = {one.options[0] for one in remedies.remedies(release).best}
+        in_view = {one.options[0] for one in remedies.remedies(release, as_view=True).best}
+    assert "--algorithm" in offered
+    assert in_view
+    assert in_view.isdisjoint({"--algorithm", "--known"})
+
+
+def test_a_closed_release_says_so() -> None:
+    data = table(5)
+    with kanon_sql.anonymize(data, quasi_identifiers=[*data], k=5) as release:
+        pass
+    for work in (release.verify, release.to_pandas, lambda: remedies.remedies(release)):
+        with pytest.raises(kanon_sql.UsageError, match="closed"):
+            work()

@@ -353,7 +353,8 @@ def _warn_of_ledger(source: Source, published: Published, talk: Talk) -> None:
 
 
 def printed_summary(release: Release, published: Published, *, tries_remedies: bool = False) -> dict[str, Any]:
-    roles, found = release.prepared.roles, remedies(release) if tries_remedies else None
+    roles, is_view = release.prepared.roles, published.kind == "view"
+    found = remedies(release, as_view=is_view) if tries_remedies else None
     return {
         **release.summary(published),
         "columns_left_out": roles.left_out,

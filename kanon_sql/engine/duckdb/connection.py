@@ -252,7 +252,7 @@ class Worker:
         """
         deadline = next_deadline() if translate else None
         try:
-            future = self._submit(work, title) if translate else self._pool.submit(work)
+            future = self._translated(work, title) if translate else self._submit(work)
             while not future.done() and (deadline is None or time.monotonic() < deadline):
                 # Several short waits: a signal received by another thread is noticed only between waits.
                 wait_for([future], min(_LOOKS_UP, (deadline or math.inf) - time.monotonic()))
@@ -273,10 +273,16 @@ class Worker:
     def finish(self, work: Callable[[], Any], title: str) -> None:
         """Run work to its end; a signal in the meantime is raised afterwards."""
         with uninterrupted("the output being written is whole"):
-            self._submit(work, title).result()
+            self._translated(work, title).result()
 
-    def _submit(self, work: Callable[[], Result], title: str) -> Future[Result]:
-        return self._pool.submit(translated, work, title, self._spills_to)
+    def _translated(self, work: Callable[[], Result], title: str) -> Future[Result]:
+        return self._submit(lambda: translated(work, title, self._spills_to))
+
+    def _submit(self, work: Callable[[], Result]) -> Future[Result]:
+        try:
+            return self._pool.submit(work)
+        except RuntimeError:  # the thread has ended
+            raise UsageError("The source of this release or table is closed: use it before close().") from None
 
     def _wait_for(self, future: Future[Any]) -> None:
         """Interrupt statements until a future is done."""
