@@ -222,7 +222,7 @@ def test_what_is_only_read_is_not_written(kanon: Callable[..., Ended], lite: Pat
     lite.rename("lite.db")
     ended = kanon("anonymize", "lite.db", "patients", *QI, "--out", "lite.db", "--replace")
     assert ended.code == 2
-    assert "is what is to be anonymized" in ended.err
+    assert "lite.db is the source: write the release to another file" in ended.err
     assert Path("lite.db").read_bytes() == before
 
 

@@ -161,9 +161,7 @@ def test_a_population_that_is_written_otherwise_is_refused_by_a_check() -> None:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE released AS SELECT unnest(['1*', '1*', '2*', NULL]) AS q")
     connection.execute("CREATE TABLE everybody AS SELECT unnest(['11', '12', '21', '22', NULL]) AS q")
-    connection.execute(
-        "CREATE TABLE generalized AS SELECT left(q, 1) || '*' AS q FROM everybody CROSS JOIN range(2)"
-    )
+    connection.execute("CREATE TABLE generalized AS SELECT left(q, 1) || '*' AS q FROM everybody CROSS JOIN range(2)")
     asked: dict[str, Any] = {"quasi_identifiers": ["q"], "models": [kanon.KMap(2)]}
     with pytest.raises(kanon.UsageError, match="2 classes of the table are not in it"):
         kanon.check(connection, "released", **asked, population="everybody")

@@ -136,8 +136,8 @@ def release_command(
             output.show(summary, _print_published, summary)
             if at_root := [name for name, level in summary["levels"].items() if level == summary["heights"][name] > 0]:
                 talk.note(
-                    f"{' and '.join(at_root)}: every value became the root of the hierarchy, which says nothing any "
-                    "more. Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more."
+                    f"Empty columns (every row has the root of the hierarchy): {', '.join(map(visible, at_root))}. "
+                    "Fewer columns, hierarchies with more levels, a larger epsilon or --levels keep more."
                 )
             talk.note(f"The promise assumes: {' '.join(ASSUMPTIONS)}")
 
