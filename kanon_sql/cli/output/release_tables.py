@@ -65,6 +65,7 @@ def _print_steps(summary: dict[str, Any]) -> None:
         [(column, height, _origin(summary, column)) for column, height in summary["heights"].items()],
     )
     rows = [(number, *step["levels"].values(), step["rows"]) for number, step in enumerate(steps, start=1)]
+    print_prose("Rows are published in steps, each with a level of every column (0: the value as it is).")
     print_table(["step", *summary["heights"], "rows"], rows[:_STEPS_SHOWN])
     if len(steps) > _STEPS_SHOWN:
         print_prose(f"{len(steps):,} steps; --format json has all of them.")

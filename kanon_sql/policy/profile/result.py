@@ -59,7 +59,9 @@ PROPOSED = (
     "is empty."
 )
 _NONE_FOUND = "None was found: name the columns here that others could know, such as age, sex, a town, a date."
-_HOW_LARGE = "5 is often asked for known recipients, 10 to 20 for the public; kanon compare shows what each costs."
+_HOW_LARGE = (
+    "5 is often asked for known recipients, 10 to 20 for the public; kanon compare -k 5,10,20 shows what each costs."
+)
 _LOCAL = 'algorithm = "local"  # rows have levels of their own: keeps more; columns get labels of several levels\n'
 _CANNOT_BE_CHECKED = (
     "local is not chosen, since several rows are about one person: its classes overlap, so kanon check could not count "
@@ -156,7 +158,11 @@ class Trial:
     def lost_less_without(self, name: str) -> str:
         """Return the saving from leaving out a quasi-identifier, as a comment; nothing if it is small."""
         before, after = self.without.get(name, (1.0, 1.0))
-        return f"; without it, the others lose {after:.2f}, not {before:.2f}" if after < before - WORTH_SAYING else ""
+        return (
+            f"; left out, the other columns lose {after:.2f} instead of {before:.2f}"
+            if after < before - WORTH_SAYING
+            else ""
+        )
 
 
 @dataclass(frozen=True)
