@@ -46,7 +46,7 @@ _DECIDE = "# decide: "
 _IN_WORDS = {
     "date": "month, quarter, year, decade, then *; of times the day first",
     "mask": "its characters replaced by * one after the other",
-    "flat": "the value itself, or *; a file of groups would keep more (kanon hierarchy suggest)",
+    "flat": "the value itself, or *; a file of your groups (lines child,parent) would keep more",
 }
 HEAD = (
     "Written by kanon init: a proposal, made from names and values of columns{also}. It cannot know what others know "
