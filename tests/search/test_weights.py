@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from brute_force import all_nodes, evaluate
-from effort import count, is_thorough
+from effort import is_thorough, part_of
 from rows import released_rows
 from strategies import TABLE, Case, load
 
@@ -121,9 +121,9 @@ def prepared(table: Weighed) -> Iterator[kanon.PreparedTable]:
             yield found
 
 
-def tables(thorough: int, quick: int) -> Iterator[tuple[Weighed, list[Outcome]]]:
+def tables(whole: int, quick: int) -> Iterator[tuple[Weighed, list[Outcome]]]:
     """Return random tables that have a release, with what each node does that may be one."""
-    for seed in range(count(thorough, quick=quick)):
+    for seed in range(part_of(whole, quick=quick)):
         table = weighed(seed)
         if outcomes := table.outcomes():
             yield table, outcomes

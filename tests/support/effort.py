@@ -43,6 +43,12 @@ def count(thorough: int, *, quick: int) -> int:
     return thorough if is_thorough() else quick
 
 
+def part_of(whole: int, *, quick: int) -> int:
+    """Return the number of repetitions of a test marked `deeper` that needs minutes for the ``whole``."""
+    everything = settings.get_current_profile_name() == "all"
+    return count(whole if everything else max(quick, whole // THOROUGH_PART), quick=quick)
+
+
 def is_spread(place: int, number: int, *wanted: object) -> bool:
     """Return True if a place is one of those wanted, spread evenly over a number of places."""
     return any(place == 0 or place * n // number > (place - 1) * n // number for n in wanted if isinstance(n, int))
@@ -61,11 +67,10 @@ def examples(thorough: int, *, quick: int | None = None, **others: Any) -> Calla
         if quick is None
         else quick
     )
-    whole = settings.get_current_profile_name() == "all"
-    deep = thorough if whole else max(part, thorough // THOROUGH_PART)
+    repetitions = part_of(thorough, quick=part)
 
     def decorate(test: Any) -> Any:
-        limited = settings(max_examples=count(deep, quick=part), **others)(test)
-        return pytest.mark.deeper(limited) if part < deep else limited
+        limited = settings(max_examples=repetitions, **others)(test)
+        return pytest.mark.deeper(limited) if part < repetitions else limited
 
     return decorate
