@@ -21,6 +21,7 @@ from strategies import HOSTILE_NAMES, PERSON, TABLE, Case, cases, database_with,
 
 import kanon_sql as kanon
 from kanon_sql.classes.of_node import node_query
+from kanon_sql.models.l_diversity import largest_share
 from kanon_sql.search.full_domain import evidence
 from kanon_sql.search.prepare import problem_of
 
@@ -319,3 +320,20 @@ def test_what_other_algorithms_publish_satisfies_the_models(
         published = [None if pd.isna(cell) else cell for cell in rows[model.sensitive]]
         for numbers in classes.values():
             assert holds(model, [published[number] for number in numbers], one.values_of(model)), (model, len(numbers))
+
+
+@pytest.mark.parametrize("values", [1, 2, 3, 10])
+@pytest.mark.parametrize("least", [0.5, 1.0, 1.5, 2.0, 3.0])
+def test_the_largest_share_is_where_the_entropy_ends(values: int, least: float) -> None:
+    """The other values are as even as they can be; with l = 1 or less, one value may have every row."""
+
+    def entropy(share: float) -> float:
+        others = [(1 - share) / (values - 1)] * (values - 1) if values > 1 else []
+        return -sum(one * math.log(one) for one in (share, *others) if one > 0)
+
+    found = largest_share(least, values)
+    if least <= 1:
+        assert found == 1.0
+    elif least <= values:
+        assert entropy(found) == pytest.approx(math.log(least), abs=1e-9)
+        assert values * found >= 1 - 1e-9

@@ -255,7 +255,9 @@ def test_the_policy_says_what_its_release_loses(in_tmp: Path, kanon: Callable[..
         assert ended.json["measures"]["loss"] == pytest.approx(loss), ended.err
         own = all_columns * len(trial["without"]) - before * (len(trial["without"]) - 1)
         assert -1e-9 <= own <= 1 + 1e-9
-        assert (f"; left out, the other columns lose {loss:.2f} instead of {before:.2f}" in text) == (loss < before - 0.05)
+        assert (f"; left out, the other columns lose {loss:.2f} instead of {before:.2f}" in text) == (
+            loss < before - 0.05
+        )
 
 
 def test_small_classes_are_not_proposed_beside_sensitive_values(in_tmp: Path, kanon: Callable[..., Ended]) -> None:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
+import pandas as pd
 import pytest
 from effort import examples
 from hypothesis import given
@@ -303,6 +304,20 @@ def test_a_table_may_be_called_as_a_step_of_ours(name: str, person: str) -> None
     with anonymize_tables(connection, policy) as release:
         assert (release.people_in, release.people_out, release.counts[0].rows_out) == (4, 4, 40)
         assert release.to_schema("released").verification.rows == {name: 40}
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "a/b", "a\\b", "c:d", "*", "?", '"', "<", ">", "|", ".hidden", " a", "a\nb"]
+)
+def test_the_name_of_a_table_that_is_no_name_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    connection = duckdb.connect()
+    connection.from_df(pd.DataFrame({"person": range(4), "ward": "x"})).create('"' + name.replace('"', '""') + '"')
+    with (
+        anonymize_tables(connection, one_table(name, "person")) as release,
+        pytest.raises(UsageError, match="cannot be the name of a file"),
+    ):
+        release.to_directory(tmp_path / "files", format_name="csv")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.thorough
