@@ -7,9 +7,11 @@ import json
 import os
 import shutil
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import duckdb
 import pytest
@@ -171,6 +173,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-seed", type=int, default=0, help="of these cases: others for each number")
     parser.addoption("--thorough", action="store_true", help="run what the quick suite leaves out, and nothing else")
     parser.addoption("--all-examples", action="store_true", help="with --thorough: all examples, not a tenth")
+    parser.addoption("--part", metavar="N/M", default="1/1", help="run the N-th of M parts: .ci/run does one each day")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -186,6 +189,13 @@ def pytest_unconfigure() -> None:
     gc.collect()
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Print a failure when it happens: a run that is stopped prints no summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        errors = [line for line in report.longreprtext.splitlines() if line.startswith("E ")]
+        print("", f"{report.nodeid}: {report.when} failed", *errors[:5], sep="\n", file=sys.__stderr__)
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run does not do, and say which tests share a worker."""
@@ -194,9 +204,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
     quick = {item for own in cases.values() for item in quick_of(own)}
     run, left_out = [], []
+    part, parts = map(int, config.getoption("--part").split("/"))
     for item in items:
         deeper = item.get_closest_marker("deeper") is not None
-        (run if (deeper or item not in quick if is_thorough() else item in quick) else left_out).append(item)
+        is_wanted = deeper or item not in quick if is_thorough() else item in quick
+        (run if is_wanted and crc32(item.nodeid.encode()) % parts == part - 1 else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = run
     for item in items:
