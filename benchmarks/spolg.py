@@ -182,9 +182,11 @@ def _title(axes: Axes, title: str, label: str) -> None:
 
 PAGE = """# The SPOLG paper's experiments, run again
 
-The measurements of Wu, Zang and Yu (2016) by `python benchmarks/spolg.py`, with our [SPOLG](../docs/algorithms.md#spolg) and
-[Incognito](../docs/algorithms.md#incognito) on Adult without missing values ({rows:,} rows). Quasi-identifiers: {columns}.
-Incognito suppresses nothing and finds the optimum of [loss](../docs/measures.md) (LM); SPOLG suppresses the rows that remain.
+The measurements of Wu, Zang and Yu (2016) by `python benchmarks/spolg.py`, with our
+[SPOLG](../docs/algorithms.md#spolg) and [Incognito](../docs/algorithms.md#incognito) on Adult without missing values
+({rows:,} rows). Quasi-identifiers: {columns}.
+Incognito suppresses nothing and finds the optimum of [loss](../docs/measures.md) (LM); SPOLG suppresses the rows that
+remain.
 Times are of the search alone, on one frequency set, medians of {repeat} runs on two cores.
 
 ![Loss and time over k and over the number of columns, rows by step, sampling rates](spolg-experiments.svg)

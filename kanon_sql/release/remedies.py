@@ -138,7 +138,7 @@ def _candidates(release: Release) -> Iterator[_Candidate]:
     if policy.algorithm == "optimal" and policy.measure == "loss" and len(prepared.hierarchies) > 1:
         for name, labels in sorted((release.labels or {}).items(), key=lambda item: -item[1])[:_COLUMNS]:
             if labels > 1 and folded(name) not in leveled and any(weights[other] for other in heights if other != name):
-                means = "the column is left out (of --qi too); losses are of the others"
+                means = "the column is left out; losses are of the others"
                 yield _Candidate(("--id", written_name(name)), without_column(policy, name, heights[name]), means, name)
     for limit in _LIMITS:
         if policy.rows_allowed(release.rows_in, policy.k) < int(limit * release.rows_in):

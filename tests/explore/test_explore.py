@@ -27,6 +27,7 @@ from kanon_sql.cli.main import run
 from kanon_sql.explore.server import PAGES, _part
 from kanon_sql.explore.state import ROLES, Base, State
 from kanon_sql.explore.workspace import Task
+from kanon_sql.release import remedies
 
 httpx = needs("httpx2")
 TestClient = needs("starlette.testclient").TestClient
@@ -717,3 +718,31 @@ def test_what_is_missing_is_said(
     monkeypatch.setattr("kanon_sql.cli.commands.explore.find_spec", lambda _: None)
     assert run(["explore", str(table), "people"]) == 2
     assert "pip install 'kanon-sql[explore]'" in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_the_trade_off_shows_what_would_lose_less_as_the_library_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remedies, "_LEAST_SECONDS", 600.0)
+    columns = ["a", "b", "c"]
+    rows = [f"{number % 2},{number % 3},{number % 2}" for number in range(80)]
+    rows += [f"{number},{number},{number}" for number in range(10, 18)]  # alone, so that one level of all is too high
+    (tmp_path / "t.csv").write_text("\n".join([",".join(columns), *rows]) + "\n")
+    policy = kanon.Policy(
+        columns=kanon.NamedColumns(quasi_identifiers=tuple(columns)),
+        hierarchies=dict.fromkeys(columns, "flat"),
+        models=(kanon.KAnonymity(5),),
+        max_suppressed=0.0,
+        seed=1,
+    )
+    with kanon.anonymize(tmp_path / "t.csv", policy=policy) as release:
+        expected = remedies.remedies(release)
+    assert {one.options[0] for one in expected.best} == {"--max-suppressed", "--algorithm"}
+    with explorer(tmp_path / "t.csv", None, policy) as shown:
+        page = shown.whole("/trade-off").partition("What would lose less")[2]
+    for one in expected.best:
+        assert f'<td class="number">{one.loss:.4f}</td><td class="number">{one.instead_of:.4f}</td>' in page
+        assert one.means in page
+    for changed in ("algorithm=local", "limit=10%25"):
+        assert f'href="trade-off?{changed}"' in page

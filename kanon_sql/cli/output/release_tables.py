@@ -162,6 +162,8 @@ def print_remedies(summary: dict[str, Any]) -> None:
             for one in summary["remedies"]
         ]
         print_table(["option", "loss then", "loss now", "suppressed", "effect"], rows, prose="effect")
+        if any(one["options"][0] == "--id" for one in summary["remedies"]):
+            print_prose("With --id, take the column out of --qi, --hierarchy, --levels and --weight.")
     elif summary["remedies"] is not None and (summary["columns_emptied"] or summary["measures"]["loss"] > MUCH_LOST):
         print_prose("To lose less: fewer quasi-identifiers, hierarchies with more levels, or weaker requirements.")
     if summary["remedies_untried"]:
