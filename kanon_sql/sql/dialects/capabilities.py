@@ -1,7 +1,4 @@
-"""The capabilities of each dialect, one row per dialect, so that rules check a capability instead of a name.
-
-docs/dialects.md lists the places in the manuals of the engines.
-"""
+"""The capabilities of each dialect, one row per dialect, so that rules check a capability instead of a name."""
 
 from __future__ import annotations
 
