@@ -539,9 +539,10 @@ class Release(Made[Policy]):
             self.prepared.source.engine.close()
 
     def __repr__(self) -> str:
-        proof = "optimal" if self.optimal else self.policy.algorithm if self.gap is None else f"gap {at_most(self.gap)}"
+        unproven = f"by {self.policy.algorithm}" if self.gap is None else f"gap {at_most(self.gap)}"
+        proof = "proven optimal" if self.optimal else unproven
         measure = self.policy.measure
-        by = "" if measure == "loss" else f" by {measure}"
+        by = "" if measure == "loss" else f", minimizing {measure}"
         return (
             f"<Release of {self.prepared.source.name}: loss {self.loss:.4f} ({proof}{by}), {self.rows_out:,} of "
             f"{self.rows_in:,} rows in {self.classes:,} classes>"

@@ -14,7 +14,9 @@ WITH keyed AS (
     CASE
       WHEN $of_people AND NOT kanon_key IS NULL
       THEN kanon_key
-      ELSE COALESCE(kanon_key, '') || ' ' || CAST(ROW_NUMBER() OVER (PARTITION BY kanon_key ORDER BY kanon_position) AS TEXT)
+      ELSE COALESCE(kanon_key, '') || ' ' || CAST(
+        ROW_NUMBER() OVER (PARTITION BY COALESCE(kanon_key, '') ORDER BY kanon_position) AS TEXT
+      )
     END AS kanon_key
   FROM keyed
 )

@@ -306,3 +306,13 @@ def test_the_library_writes_them(tmp_path: Path) -> None:
         pytest.raises(kanon_of.UsageError, match="hold_out"),
     ):
         release.held_out_to_file(tmp_path / "none.csv")
+
+
+def test_null_and_an_empty_text_are_two_rows() -> None:
+    """Fails before: a NULL and an empty text of a table with one column had one place in the drawn order."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT unnest(['', NULL, '', NULL, '', NULL, 'x', 'x', 'x', 'x']) AS q")
+    release = kanon_of.anonymize(connection, "t", quasi_identifiers=["q"], k=1, hold_out=0.4)
+    held = release.prepared.source.held_out
+    assert held is not None
+    assert (held.rows, release.rows_in) == (4, 6)

@@ -608,6 +608,7 @@ LISTS = {
     "verify/classes": {"measures": "COUNT(*) AS measure_0", "labels": "age, sex", "fails": "measure_0 < 2"}
     | {"models": "MIN(measure_0) AS worst_0, COUNT(*) FILTER (WHERE measure_0 < 2) AS failing_0"},
     "verify/known": {"labels": "age, sex"},
+    "verify/not_in_population": {"labels": "age, sex"},
     "verify/signatures": {"pseudonym": "sex", "labels": "age", "places": "age", "flags": "one_1"}
     | {"ends": "MIN(age) AS first_1, MAX(age) AS last_1", "one_value": "MIN(first_1) = MAX(last_1) AS one_1"},
     "verify/rare_pseudonyms": {"flags": "pseudonym"},
