@@ -178,7 +178,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how much is done, and let the garbage collector look at what tests leave only."""
-    load_profile(thorough=config.getoption("--thorough"), all_examples=config.getoption("--all-examples"))
+    thorough, everything = config.getoption("--thorough"), config.getoption("--all-examples")
+    load_profile(thorough=thorough, all_examples=everything, seed=config.getoption("--hypothesis-seed"))
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
 

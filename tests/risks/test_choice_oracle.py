@@ -20,7 +20,7 @@ from choice import (
     published,
 )
 from choice_replays import Asked, Replay, Table, by_kanon, random_table, random_world, settings
-from effort import count
+from effort import seeds_of
 
 from kanon_sql.policy.algorithms import ALGORITHMS
 
@@ -147,7 +147,7 @@ ASKED = [
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_replays_are_what_kanon_releases(algorithm: str) -> None:
     """Of the true world and of a random one."""
-    for seed in range(40):
+    for seed in seeds_of(40, quick=4):
         random = Random(seed)  # noqa: S311 - a table, not a secret
         table = random_table(random, values=random.choice([2, 2, 3]), rows=(8, 20))
         asked = random.choice(list(settings(algorithm, ASKED)))
@@ -160,7 +160,7 @@ def test_replays_are_what_kanon_releases(algorithm: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["mondrian", "mondrian-plus"])
 def test_replays_of_all_or_none_are_what_kanon_releases(algorithm: str) -> None:
-    for seed in range(40):
+    for seed in seeds_of(40, quick=4):
         random = Random(seed)  # noqa: S311 - a table, not a secret
         table = random_table(random, values=random.choice([2, 2, 3, 4]), rows=(8, 20))
         asked = random.choice([one for one in ASKED if not one.max_suppressed])
@@ -176,7 +176,7 @@ def test_replays_of_all_or_none_are_what_kanon_releases(algorithm: str) -> None:
 @pytest.mark.parametrize("asked", [Asked(2, l=2), Asked(3, l=2), Asked(2, l=3), Asked(2, alpha=0.6)], ids=str)
 def test_all_or_none_makes_nobody_certain(algorithm: str, asked: Asked) -> None:
     """All assignments of each small table; each person keeps l possible values. Greedily, some do not (below)."""
-    for seed in range(count(100, quick=6)):
+    for seed in seeds_of(100, quick=6):
         random = Random(seed)  # noqa: S311 - a table, not a secret
         table = random_table(random, values=3 if asked.l == 3 else 2 + seed % 2, rows=(8, 14))
         if not asked.met(table.whole):

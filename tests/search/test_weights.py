@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from brute_force import all_nodes, evaluate
-from effort import is_thorough, part_of
+from effort import is_thorough, seeds_of
 from rows import released_rows
 from strategies import TABLE, Case, load
 
@@ -123,7 +123,7 @@ def prepared(table: Weighed) -> Iterator[kanon.PreparedTable]:
 
 def tables(whole: int, quick: int) -> Iterator[tuple[Weighed, list[Outcome]]]:
     """Return random tables that have a release, with what each node does that may be one."""
-    for seed in range(part_of(whole, quick=quick)):
+    for seed in seeds_of(whole, quick=quick):
         table = weighed(seed)
         if outcomes := table.outcomes():
             yield table, outcomes

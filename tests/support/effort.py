@@ -28,8 +28,14 @@ for _name, _examples in PROFILES.items():
     )
 
 
-def load_profile(*, thorough: bool, all_examples: bool) -> None:
+_turn = 0
+"""Which tenth of the seeds `--thorough` does: the last digit of `--hypothesis-seed`, which `.ci/run` prints."""
+
+
+def load_profile(*, thorough: bool, all_examples: bool, seed: str | None) -> None:
     """Choose how much is done, before any test is imported."""
+    global _turn  # noqa: PLW0603 - said once, before tests are imported
+    _turn = int(seed[-1]) if seed and seed[-1].isdigit() else 0
     settings.load_profile(("all" if all_examples else "thorough") if thorough else "quick")
 
 
@@ -47,6 +53,13 @@ def part_of(whole: int, *, quick: int) -> int:
     """Return the number of repetitions of a test marked `deeper` that needs minutes for the ``whole``."""
     everything = settings.get_current_profile_name() == "all"
     return count(whole if everything else max(quick, whole // THOROUGH_PART), quick=quick)
+
+
+def seeds_of(whole: int, *, quick: int) -> range:
+    """Return the seeds of a test marked `deeper` whose every seed takes a second: of the ``whole``, another part."""
+    number = part_of(whole, quick=quick)
+    start = _turn * number % whole if is_thorough() and number * THOROUGH_PART <= whole else 0
+    return range(start, start + number)
 
 
 def is_spread(place: int, number: int, *wanted: object) -> bool:
