@@ -84,7 +84,7 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
     progress: Listener | None = None,
     **settings: Any,  # noqa: ANN401 - each has its own type, which the policy checks
 ) -> Release:
-    """Return the release of a table with the least information loss.
+    """Search for a release of a table by the chosen algorithm and measure.
 
     Args:
         source: path of a DuckDB, CSV, Parquet, JSON or Excel file; a DuckDB connection; a pandas, polars or Arrow
@@ -98,7 +98,8 @@ def anonymize(  # noqa: PLR0913 - the public call: every setting has a name of i
         rest: "keep" or "drop" columns that were not named; without it they are an error.
         k: the smallest class that may be published. Default: 5, unless ``models`` has a k.
         models: requirements of every published class besides ``k``, such as ``[DistinctLDiversity(3)]``.
-        entity: the column that names the person of a row. k counts people by it, and it is never published.
+        entity: the column that names the person of a row. k counts people by it; its values are never published (at
+            most pseudonyms of them).
         population: the table or file that ``KMap`` and ``DeltaPresence`` compare with.
         hierarchies: by column, a rule, a file, a mapping from a value to its label or list of labels, or a data frame
             with the value first; or a directory of hierarchy files. Default for a column: its hierarchy in the
@@ -158,7 +159,7 @@ def open_requested(
     policy: Policy,
     resources: Resources | None,
 ) -> tuple[Source, Policy]:
-    """Open and prepare the table of a call, and return the policy with the rules for its dates and its origin."""
+    """Open and prepare the table of a call; return it, and the policy with its origin and with rules for its dates."""
     source, table = named_table(source, table, policy.origin)
     opened = waited(lambda: open_source(source, table, resources=resources))
     with closed_on_error(opened.engine):
@@ -293,14 +294,16 @@ def publication_of(prepared: Prepared, policy: Policy, recoding: Recoding, key: 
 
 
 def _leave_out_tied(release: Release) -> None:
-    """Leave out the people whose combination of classes fewer than k have (see ``verify.pseudonyms``).
+    """Leave out people if fewer than k people share their combination of classes (their *signature*).
 
-    1. Make the release; leave out all rows of pseudonyms with a rare signature. Repeat until there are none, because
+    See ``verify.pseudonyms``.
+
+    1. Make the release; leave out all rows of the people with a rare signature. Repeat until there are none, because
        leaving some out may make others rare.
     2. Count the frequency set of the remaining rows, recode it as before, and measure it against the whole table.
 
-    No people are left out of a table in parts, whose boxes would lose rows, nor with models beyond k, which do not
-    limit what several rows reveal together. These releases are only verified.
+    After Mondrian, no people are left out, because that would take rows from its boxes; nor with models other than k,
+    which do not limit what several rows reveal together. These releases are only verified.
     """
     publication, prepared, engine = release.publication, release.prepared, release.prepared.source.engine
     recoding, models = publication.recoding, publication.models

@@ -42,7 +42,7 @@ _IN_A_SCRIPT = 120  # subsets: enough for all pairs of 16 columns, or all triple
 class _Labelled:
     """The input from which classes are made, step by step; a full-domain recoding has one step."""
 
-    given: Mapping[str, sql.Steps]  # the steps of ``release/numbered_classes`` to replace
+    given: Mapping[str, sql.Steps]  # the CTEs of ``release/numbered_classes`` to replace
     names: Sequence[str]  # the labels
     steps: Sequence[Sequence[str]]  # the labels of each step
     entity: str  # the person

@@ -27,9 +27,9 @@ _LARGE = 1e100
 def group_starts(values: Sequence[tuple[Any, int]], size: int) -> list[int]:
     """Return the positions of the first values of the groups, in order.
 
-    A group that could be split into two is never optimal. So the groups that end at a value start at the last value
-    from which there are enough rows, or earlier as long as the rows before it are too few: at most 2 * size - 1 values
-    are tried for each.
+    A group that could be split into two is never better than the two. So a group that ends at a value starts at the
+    last value that gives it enough rows, or earlier while the rows added beyond that would not make a second group: at
+    most 2 * size - 1 values are tried for each.
 
     Args:
         values: distinct numbers in ascending order, each with its number of rows.

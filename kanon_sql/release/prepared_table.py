@@ -136,8 +136,8 @@ class PreparedTable(Closing):
     def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
         """Return the release of the policy, with some settings changed; it raises as ``anonymize`` does.
 
-        ``settings`` are those of the search: ``models``, ``max_suppressed``, ``algorithm``, ``measure``, ``weights``,
-        ``time_limit`` and ``seed``.
+        ``settings`` are settings of the search, such as ``algorithm``, ``max_suppressed``, ``measure``, ``weights``,
+        ``time_limit`` and ``seed``; for another k: ``models=[KAnonymity(10)]``.
         """
         release = release_of(self.prepared, self._with(settings), progress or silent)
         release.keeps_source = False
@@ -206,7 +206,7 @@ class PreparedTable(Closing):
         Every release is made in a temporary table and verified there; nothing is published.
 
         Args:
-            algorithms: names of algorithms; by default all that can minimize the measure.
+            algorithms: names of algorithms; by default all whose releases this measure can compare.
             k: the values of k to compare; other models are those of the policy.
             max_suppressed: the limits of suppression; by default that of the policy.
             utility: whether to measure the utility of each release, as ``measure`` does.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_ROWS_TRIED = 20_000
 SECONDS_OF_A_SEARCH = 10.0
 SECONDS_OF_A_TRIAL = 20.0
-"""No further search of a trial starts after this time."""
+"""No column is tried after this time."""
 
 
 def init_policy(  # noqa: PLR0913 - the public call: every setting has a name of its own
@@ -109,10 +109,10 @@ def with_trial(found: Profile, source: Source, *, k: int) -> Profile:
 
 
 def _trial(source: Source, policy: Policy, *, sampled: bool) -> Trial:
-    """Return the outcome of a policy: its loss by algorithm, and the loss of the other columns with and without each.
+    """Return the outcome of a policy: its loss by algorithm, and for each column the loss of the others.
 
-    Without a column, the others are as in the best release with the level of that column pinned at its root. The
-    frequency set is counted once for all searches.
+    There are two of these: with the column, and without it (pinned at its root). The frequency set is counted once for
+    all searches.
     """
     begun = time.monotonic()
     policy = replace(policy, prepare={}, time_limit=SECONDS_OF_A_SEARCH)

@@ -1,7 +1,7 @@
 """Pseudonyms of identifying columns: a keyed hash of each value (HMAC-SHA256), computed where the table is.
 
     kanon_pseudonyms       each value once with its pseudonym; the key is bound to the statement, and is not in its text
-    kanon_pseudonymized    the published columns of the source, with pseudonyms instead of values
+    kanon_pseudonymized    the columns of the source that are read, with pseudonyms instead of values
 
 All statements that publish and verify read the second one instead of the source, so no other value can slip through.
 Equal texts have equal pseudonyms under one key, in any table and column, so joins still work.
@@ -65,7 +65,7 @@ class Pseudonyms:
         return [column.name for column in self.columns]
 
     def make(self, engine: Engine) -> None:
-        """Make pseudonyms, unless profiling is on: the plan in a profile shows the bound key."""
+        """Make pseudonyms. Raise if profiling is on: the plan in a profile shows the bound key."""
         require_unprofiled(engine)
         table, *others = self.statements()
         engine.rows(table, "pseudonyms of each value, by a key that is not shown", secrets_of(self.key))

@@ -33,8 +33,8 @@ GENERALIZED = "generalized"
 class Publication:
     """The columns to publish, and how."""
 
-    # The relation to anonymize, or its view with pseudonyms and rules. In a warehouse, only the release is made from
-    # that view: see ``PublishedRules.view``.
+    # The relation to anonymize, or its view with pseudonyms and rules. In a warehouse this stays the table; only the
+    # release statement reads ``rules.view``.
     source: exp.Table
     columns: tuple[Column, ...]  # published columns, pseudonyms included, in the order of the source
     roles: Roles

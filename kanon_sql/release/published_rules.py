@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 _VALUE = "value"
 _SHIFTS, _MEANS = "shift-dates", "microaggregate"
 _NOT_A_PSEUDONYM = "00" + _SHIFTS.encode().hex()
-"""Prefix of the person in the hashed message: without it, a published pseudonym of the person would reveal the days. No
-text that is hashed for a pseudonym starts with a zero byte, unless the table has such a text."""
+"""Prefix of the person in the hashed message: without it, a published pseudonym of the person would reveal the days.
+Only a table with texts that start with a zero byte could collide."""
 _REDACTED = {
     "email": "e-mail",
     "mac_address": "hardware address",
@@ -254,7 +254,7 @@ def published_rules_of(source: Source, policy: Policy, roles: Roles, key: Key) -
 
 
 def _unused_view(source: Source) -> exp.Table:
-    """Return an unused name for a temporary view, which hides nothing: relations of a warehouse may change."""
+    """Return a name for a temporary view that shadows no relation, even one that appears in the warehouse later."""
     if source.warehouse is None:
         return source.engine.temporary_name("kanon_ruled")
     return sql.relation(f"kanon_ruled_{token_hex(8)}", source.warehouse.temporary_schema)
@@ -279,7 +279,7 @@ def _published_type(ruled: RuledColumn) -> str:
 
 
 def rule_check_query(rules: PublishedRules, output: exp.Expr) -> tuple[list[RuledColumn], exp.Select | None]:
-    """Return the columns whose rule can be checked on the release alone, and the number of values that violate it.
+    """Return the columns whose rule can be checked on the released values, and the query that counts violations.
 
     Shifted dates and redacted texts cannot be checked.
     """
@@ -381,7 +381,7 @@ def _rounded(ruled: RuledColumn, value: exp.Expr) -> exp.Expr:
     if column.family == "float":
         number: exp.Expr = sql.cast(value, "DOUBLE")
         times = sql.rounded(exp.Div(this=number, expression=sql.double(float(base)), typed=False, safe=False))
-        # A base with decimals is a fraction, so that the multiple is rounded once, like its text: 3 * 0.1 is not 0.3.
+        # Write a decimal base as a fraction, so the multiple is rounded only once: 3 * 1 / 10 is 0.3, 3 * 0.1 is not.
         parts, whole = (float(part) for part in base.as_integer_ratio())
         multiple: exp.Expr = exp.Mul(this=times, expression=sql.double(parts))
         if whole > 1:
@@ -433,7 +433,10 @@ def _codes(ruled: RuledColumn, value: exp.Expr) -> list[tuple[exp.Expr, str]]:
 
 
 def _bound(column: Column, bound: Decimal, rounding: str) -> exp.Expr:
-    """Return the bound that values of a column are compared with; for whole numbers, the next whole number."""
+    """Return the bound that values of a column are compared with.
+
+    For integer columns, it is rounded to a whole number: up for ``top`` and ``bins``, down for ``bottom``.
+    """
     if column.family == "float":
         return sql.double(float(bound))
     return _number(bound.to_integral_value(rounding) if column.family == "integer" else bound)

@@ -1,9 +1,9 @@
-"""The values of a table that occur in published rows: the only ones in a script's copy of a hierarchy without a rule.
+"""The values of a table that occur in published rows.
 
-A value that no published row has must not be shown to readers of the script. The script has no label for it, and leaves
-its rows out. So these rows are missing from the suppressed classes that they were in. Under some models, a failing
-class fails with fewer rows too; under others, it may then pass. For those, the release is made again without these
-values, and must be the same.
+A hierarchy without a rule is copied into the script with only these values. A value that no published row has must not
+be shown to readers of the script. The script has no label for it, and leaves its rows out. So these rows are missing
+from the suppressed classes that they were in. Under some models, a failing class fails with fewer rows too; under
+others, it may then pass. For those, the release is made again without these values, and must be the same.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def with_seed(policy: AnyPolicy) -> AnyPolicy:
 
 @dataclass(kw_only=True)
 class Made(Closing, Generic[AnyPolicy]):
-    """A release: the state of the steps that make it."""
+    """The state of a release while its steps run."""
 
     policy: AnyPolicy
     key: Key = field(repr=False)  # of pseudonyms
@@ -77,8 +77,8 @@ class Release(Made[Policy]):
     """The best recoding that was found for a table, ready to be published.
 
     Nothing is published yet. ``to_table``, ``to_view``, ``to_file`` and the methods for data frames each make the
-    release again, verify it on its own rows, and then return it. A release holds its source open until ``close`` or the
-    end of a ``with`` block.
+    release again, verify the rows that they made, and then return the result. A release holds its source open until
+    ``close`` or the end of a ``with`` block.
     """
 
     prepared: Prepared
@@ -120,7 +120,7 @@ class Release(Made[Policy]):
 
     @property
     def rows_suppressed(self) -> int:
-        """Number of rows that are suppressed because their class is too small."""
+        """Number of rows that are suppressed."""
         return self.counts.suppressed
 
     @property
@@ -156,7 +156,7 @@ class Release(Made[Policy]):
 
     @property
     def gap(self) -> float | None:
-        """How much less any release of this kind could cost by ``policy.measure``, as a share of the cost of this one.
+        """By what share of its cost a better release of this kind could at most beat this one by ``policy.measure``.
 
         The cost is the measure itself, or 1 minus it if more is better. The gap is 0 if the release is proven optimal,
         and None if unknown. For ``local`` and ``spolg``, "this kind" is any recoding by labels of these hierarchies.
@@ -184,7 +184,7 @@ class Release(Made[Policy]):
 
     @property
     def emptied(self) -> list[str]:
-        """The quasi-identifiers with the root in more than half of the published rows, or with one label only.
+        """The quasi-identifiers with the root in over half of the published rows, or generalized to a single label.
 
         If the table is cut into parts, those with the root in all rows. Columns of weight 0 are not listed, because any
         generalization of them is equally good.
@@ -421,9 +421,9 @@ class Release(Made[Policy]):
     ) -> Script:
         """Return the script that makes the release, and how many values of the table it contains unchanged.
 
-        The script computes rules of hierarchies. Other values (of hierarchy files, the texts and cuts of Mondrian) must
-        be looked up. The script contains those that occur in published rows, or loads them from files that are written
-        to the directory ``lookups``.
+        The script computes labels that follow a rule. Other labels (of hierarchy files, and of the texts and cuts of
+        Mondrian) are looked up. The script contains the values that occur in published rows with their labels, or loads
+        them from files that are written to the directory ``lookups``.
 
         Args:
             dialect: of the script.
@@ -575,7 +575,7 @@ class Release(Made[Policy]):
         return frame
 
     def _in_time(self) -> AbstractContextManager[None]:
-        """Return a context that ends with the time limit, minus the time that making this release took."""
+        """Return a context limited to what is left of the time limit after making this release."""
         return within(self.policy.time_limit, time.monotonic() - self.spent, found=True)
 
 

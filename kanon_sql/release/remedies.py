@@ -2,8 +2,9 @@
 
 A remedy is one different setting: another algorithm, more suppression, a column that is not published, or, last and
 labelled, a weaker promise. Its figures come from the same search that the command with the option runs. Which remedies
-are tried depends only on the policy and the loss of the release, which are both printed. So the choice of remedies
-reveals nothing. Figures of other releases are for the person who makes this one: no report has them.
+are tried depends only on printed figures (policy, loss, levels, labels, rows) and on the remaining time. So the choice
+of remedies to try reveals no more than these. Figures of other releases are for the person who makes this one: no
+report has them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _COLUMNS = 3
 _KNOWN = 3
 """Number of columns that an attacker knows, under the weaker promise."""
 _NOT_IN_VIEWS = {"--algorithm", "--known"}
-"""Options of which a view refuses the recoding: ``local``, and k for some of the columns."""
+"""Options whose recoding a view cannot have: ``local``, and k for some of the columns."""
 _SHARE_OF_SEARCH = 1 / 3
 _LEAST_SECONDS = 2.0
 """Time for remedies even if the search was fast."""
@@ -171,7 +172,7 @@ def _tried(release: Release, candidate: _Candidate, end: float) -> Remedy | None
 
 
 def without_column(policy: Policy, name: str, height: int) -> Policy:
-    """Return a policy whose best release has the other columns as if this one were left out: it is at its root."""
+    """Return a policy that fixes this column at its root: the other columns are then as if it were left out."""
     return replace(policy, levels={**policy.levels, name: str(height)})
 
 

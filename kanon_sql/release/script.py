@@ -1,7 +1,7 @@
 """The plan: the ordered, named SQL statements from source to release, as a script that anyone can read and re-run.
 
-Values of the table are in the script itself or in files beside it: a table of texts for each, which the script loads.
-Such a file is a CSV file with a header: NULL is empty, everything else is quoted.
+Values of the table are in tables that the script writes out, or in files beside it: one file for each such table, all
+columns text, which the script loads. It is a CSV file with a header: NULL is empty, everything else is quoted.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ _CSV = {
 class Step:
     """A named part of a plan.
 
-    Its name is ``time_zone``, ``source``, ``prepare``, ``hierarchies``, ``rules``, ``pseudonyms``, ``recoding``,
-    ``boxes``, ``release`` or ``verify``.
+    In the plan of a release, its name is ``time_zone``, ``source``, ``prepare``, ``hierarchies``, ``rules``,
+    ``pseudonyms``, ``left_out_1``, ``left_out_2`` and so on, ``boxes``, ``recoding``, ``release`` or ``verify``.
     """
 
     name: str
@@ -171,7 +171,7 @@ def _plan(
     *,
     stands_alone: bool,
 ) -> Plan:
-    """Return the steps before and after ``make``; ``output`` is read to verify it, unless it is None."""
+    """Return the whole plan with the step ``make``; ``output`` is read to verify it, unless it is None."""
     of_recoding, steps = statements_for(publication), _steps_before(source, publication, stands_alone=stands_alone)
     needed = [h for h in joined_hierarchies(publication) if h.stored is None or stands_alone]
     if needed:
@@ -234,7 +234,10 @@ def release_plan_of(
     stands_alone: bool = False,
     dialect: str = "duckdb",
 ) -> Plan:
-    """Return the plan of a release; results that its dialect cannot compute are written out for published rows."""
+    """Return the plan of a release.
+
+    Labels that the dialect cannot compute are written into the script, for values of published rows only.
+    """
     # The view with pseudonyms, or with columns published by rules, is made after the hierarchies.
     own = None if (publication.pseudonyms or publication.rules) is not None else publication.source
     keeps_lookups = destination.into is not None and destination.kind != "table"

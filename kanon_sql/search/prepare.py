@@ -164,9 +164,10 @@ def prepare_source(source: Source, policy: Policy, progress: Listener = silent) 
     """Return a table ready to be searched.
 
     Costs one scan of the source for the frequency set, after the checks of ``kanon_sql.policy.gate``. A column whose
-    hierarchy is built from its values is read for its distinct values. All such columns together are read once more if
-    the rule needs extremes first: intervals, masks, and rules that are chosen for numbers and text. Hierarchies from
-    files and from the database read nothing of the source.
+    hierarchy is built from its values is read for its distinct values. If rules need minima and maxima first
+    (of numbers for intervals and steps, of lengths for masks), one more scan reads them for all columns. Choosing rules
+    takes another such scan, and one of each column that may have a ready-made hierarchy. Hierarchies from the database
+    and from files read nothing of the source, except files of prefixes, which need the values of the column.
     """
     made, seconds = _Preparing(source, policy, progress), dict[str, float]()
     take_steps(PREPARE, made, seconds, progress)

@@ -70,7 +70,7 @@ class Problem:
 
     @property
     def k(self) -> int:
-        """Minimum number of rows of a published class, whatever members it counts."""
+        """Minimum number of rows of a published class, even if k counts people."""
         return max((model.least_rows for model in self.models), default=1)
 
     @property
@@ -101,7 +101,7 @@ class Proof:
         return self.bound is not None and self.cost is not None and self.bound >= self.cost
 
     def gap_above(self, least: Cost) -> float | None:
-        """Return the gap between bound and cost, as a share of the cost above the least: 0 if optimal."""
+        """Return (cost - bound) / (cost - least possible cost): 0 if optimal, None if unknown."""
         if self.cost is None or self.bound is None:
             return None
         return float((self.cost - self.bound) / (self.cost - least)) if self.cost > self.bound else 0.0
@@ -139,8 +139,9 @@ def end_of_search(
 ) -> float | None:
     """Return when a search must end to publish its result within a time limit that began at ``begun``.
 
-    Publishing takes ``finishing`` seconds, plus ``statements`` for long ones, at most half of the remaining time.
-    Without a limit, only a search that may take years (``is_endless``) has an end.
+    Publishing takes ``finishing`` seconds, plus up to ``statements`` seconds for long statements (at most half of the
+    remaining time); in all at most 80% of it. Without a limit, only a search that may take years (``is_endless``) has
+    an end.
     """
     now = time.monotonic()
     if limit is None:
@@ -190,7 +191,7 @@ def require_known_suits(problem: Problem, algorithm: str) -> None:
 
 
 def require_choice_suits(problem: Problem, algorithm: str) -> None:
-    """Raise if a choice that reads sensitive values class by class would reveal some of them (``all_or_none``)."""
+    """Raise if choosing class by class could reveal sensitive values and the policy forbids that (``all_or_none``)."""
     if problem.is_all_or_none and problem.cutting is None:
         models = dict.fromkeys(model.name for model in problem.about_sensitive)
         raise UnsuitableError(

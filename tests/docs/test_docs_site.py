@@ -137,7 +137,7 @@ def require_every_public_name(site: Path, pages: dict[Path, Page]) -> None:
     names |= {f"dp.{name}" for name in kanon_sql.dp.__all__}
     assert names - {anchor.removeprefix("kanon_sql.") for anchor in pages[path].anchors} == set()
     text = path.read_text(encoding="utf-8")
-    assert "Return the release of a table with the least information loss." in text
+    assert "Search for a release of a table by the chosen algorithm and measure." in text
     assert 'id="kanon_sql.Release.to_file"' in text
 
 

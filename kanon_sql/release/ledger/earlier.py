@@ -46,8 +46,8 @@ class Remembered:
 
     Attributes:
         as_it_was: whether the release is unchanged; None if it is gone.
-        appended: the number of batches that were appended to its table (see ``kanon_sql.release.append``), if nothing
-            else changed; otherwise None.
+        appended: the number of batches that were appended to its table (see ``kanon_sql.release.append``); None if
+            none were, or if anything else changed.
         source_as_it_was: whether the columns of its source table are unchanged; None if they are gone, or cannot be
             compared because they were prepared or rows were held out.
     """
@@ -93,7 +93,7 @@ def ledger(source: str | os.PathLike[str]) -> list[Remembered]:
 
 
 def forget(source: str | os.PathLike[str], which: str | int) -> list[Entry]:
-    """Remove a release that nobody received from the ledger; return the removed entries.
+    """Remove from the ledger a release that was given to nobody; return the removed entries.
 
     Args:
         source: as for ``ledger``.
@@ -165,7 +165,7 @@ def _print_now(engine: DuckDBEngine, entry: Entry, members: list[str]) -> str | 
 
 
 def _appended(engine: DuckDBEngine, entry: Entry) -> int | None:
-    """Return how many batches were appended to a table; None if anything else changed."""
+    """Return how many batches were appended to a table; None if none were, or if anything else changed."""
     target = _target_of(entry)
     batches = batches_of(engine, target) if entry.kind == "table" and engine.kind_of(target) == "TABLE" else []
     return len(batches) if batches and _print_now(engine, entry, entry.sensitive) == batches[-1].release else None

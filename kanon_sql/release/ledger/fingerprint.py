@@ -68,7 +68,7 @@ def quick(engine: Engine, relation: exp.Expr, lists: Sequence[Sequence[str]], ti
 
 
 def of_source(engine: Engine, source: exp.Table, names: Sequence[str]) -> str:
-    """Return the quick fingerprint of some columns; empty for a table whose tuples stay in their warehouse."""
+    """Return the quick fingerprint of some columns; ``NOT_TAKEN`` if the tuples stay in their warehouse."""
     if engine.engine_of(source) is not engine:
         return NOT_TAKEN
     (found,) = quick(engine, source, [names], "fingerprint of the table")

@@ -1,9 +1,9 @@
 """The ledger of a release that is about to be published: compares it with earlier releases, and remembers it.
 
-Two runs that publish from the same database take turns: one run waits from the other's check until its ledger entry. A
-DuckDB file is open for writing in one process at a time; PostgreSQL has a lock instead (``Warehouse.alone``). Spark has
-neither: there, the ledger is read again after the release has its entry. If another entry appeared, the release is
-undone.
+Two runs that publish from the same database take turns: while one run checks and until it has its ledger entry, the
+other waits. A DuckDB file is open for writing in one process at a time; PostgreSQL has a lock instead
+(``Warehouse.alone``). Spark has neither: there, the ledger is read again after the release has its entry. If another
+entry appeared, the release is undone.
 """
 
 from __future__ import annotations
@@ -190,8 +190,9 @@ class Ledger(ABC):
 class LedgerOfTable(Ledger):
     """The ledger of a release of one table.
 
-    Nested recodings of the same columns pass. Otherwise the two releases are joined if the earlier one can be read; if
-    not, the new one is refused.
+    Nested recodings of the same columns pass, unless rows can be joined by another column or the two releases cannot be
+    compared. Otherwise the two are joined if the earlier one can be read; if not, the new one is refused. An earlier
+    release that the new one replaces only causes a warning.
     """
 
     def __init__(
@@ -300,7 +301,7 @@ class LedgerOfTable(Ledger):
 
     @property
     def _fingerprinted_source(self) -> list[str]:
-        """Names of the columns of the table in its fingerprint: those that exist here."""
+        """Names of the columns of the table in its fingerprint; for a warehouse, the quasi-identifiers only."""
         if self.prepared.source.in_warehouse:
             return self.publication.quasi_identifiers
         entity = self.publication.roles.entity
@@ -309,7 +310,11 @@ class LedgerOfTable(Ledger):
 
     @property
     def _rows_of_source(self) -> exp.Table:
-        """The relation whose columns are fingerprinted: for appended rows, the new ones without those that waited."""
+        """The relation whose columns are fingerprinted.
+
+        For appended rows, it has the new ones without the rows that earlier appends kept back; with them if rules
+        prepare the new ones.
+        """
         source = self.prepared.source
         only_read = self.appends and source.preparation is not None and not source.preparation.rules
         return source.table if only_read else source.relation

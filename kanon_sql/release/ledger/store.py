@@ -62,8 +62,11 @@ class Entry:
     policy: dict[str, Any]  # roles of the columns, models, and settings of the search
     levels: dict[str, int] | None  # the level of each quasi-identifier; None if a column has several
     hierarchies: tuple[KeptHierarchy, ...]  # of the quasi-identifiers
-    fingerprint: str  # of its quasi-identifiers and sensitive columns (not in 0.1.0); for a view, of its definition
-    # Of these columns and the entity in the table; for a warehouse, and in 0.1.0, of the quasi-identifiers only.
+    # Of its quasi-identifiers and sensitive columns (in 0.1.0, of the quasi-identifiers only); for a view, of its
+    # definition; for a file, the SHA-256 of the file.
+    fingerprint: str
+    # Of the quasi-identifiers, the sensitive columns and the entity in the table; for a warehouse, and in 0.1.0, of the
+    # quasi-identifiers only.
     source_fingerprint: str
 
     @property
@@ -282,7 +285,10 @@ def _require_readable(engine: DuckDBEngine) -> None:
 
 @contextmanager
 def alone(engine: DuckDBEngine) -> Iterator[None]:
-    """Lock the ledger for other runs until the end, and read it again: others write to the ledger of a warehouse."""
+    """Lock the ledger for other runs until the end, and reread it.
+
+    Other runs may have written to a warehouse's ledger since it was read.
+    """
     _require_readable(engine)
     with engine.alone(_ledger_table(), sql.query("ledger/entries")):
         yield

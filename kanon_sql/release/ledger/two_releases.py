@@ -1,8 +1,8 @@
-"""A new release together with an earlier one: people left with fewer than k others, or too few sensitive values.
+"""A new release together with an earlier one: groups of fewer than k people in all, or of too few sensitive values.
 
 The attack is that of ``kanon_sql.risks.attacks``: an attacker knows the quasi-identifiers of both releases and looks a
-person up in each. If one release publishes a quasi-identifier of the other unchanged, it is read too. A column with
-different hierarchies in the two releases is looked up twice, in each release under its own hierarchy.
+person up in each. If one release publishes a quasi-identifier of the other unchanged, that column is read too. A column
+with different hierarchies in the two releases is looked up twice, in each release under its own hierarchy.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class _Side:
     columns: Sequence[Column]
 
     def column(self, hierarchy: Hierarchy) -> Column | None:
-        """Return the column to read under a hierarchy; None if it reveals nothing, or has its own hierarchy."""
+        """Return the column to read under a hierarchy.
+
+        None if the release does not show the column, or made it with another hierarchy.
+        """
         name = hierarchy.column.name
         if any(each is hierarchy for each in self.hierarchies):
             return find_column(name, self.columns)

@@ -242,7 +242,7 @@ def finish_file(
 
 
 def readable(publication: Publication, partial: Path) -> Path:
-    """Return the path of a file as UTF-8 text: beside it, for an Excel file or another encoding."""
+    """Return the path of the UTF-8 copy of a file, for Excel or another encoding; else the file itself."""
     is_readable = publication.encoding is None and partial.suffix.lower() != XLSX
     return partial if is_readable else partial.with_name(f"utf8-{partial.name}")
 
@@ -260,7 +260,7 @@ _RUN = "^'*[=+@\\t\\r\\n-]"
 _PREFIXED = _RUN.replace("*", "+", 1)
 _MAY_BE_NO_NUMBER = re.compile(r"\b(FLOAT|DOUBLE|JSON)\b")
 _NO_NUMBER = r"(^|[\[,:])-?(NaN|Infinity)($|[\],}])"
-"""Outside of a text, which would end with its quotes."""
+"""Matches outside JSON strings, which end with a quote; by mistake also in a string such as "1,NaN,2" or "[NaN]"."""
 _MAY_BE_LONG = re.compile(r"DECIMAL\((1[6-9]|[23]\d),[^)]*\)$|U?HUGEINT$|BIGNUM$")
 _MAY_BE_VERY_LONG = re.compile(r"U?HUGEINT$")
 _NO_DIGITS = r"^-?[0.]+|[^0-9]"
@@ -296,9 +296,9 @@ def _unfit(name: str, why: str) -> UsageError:
 def _as_text_written(query: exp.Select, publication: Publication, format_name: str) -> exp.Select:
     """Return the query of a release with its decimal signs, and an apostrophe before text that a spreadsheet would run.
 
-    For Excel, all values are texts, because Excel does not run texts. Apostrophes are for texts and names, if requested
-    (``spreadsheet_safe``). A text that begins with apostrophes and such a character gets one more apostrophe, so that
-    each text can be read back.
+    For Excel, values are passed on as texts; ``write_sheet`` gives cells their types and never writes a formula.
+    Apostrophes are for texts and names, if requested (``spreadsheet_safe``). A text that begins with apostrophes and
+    such a character gets one more apostrophe, so that each text can be read back.
     """
     made = query.copy()
     projections = []
@@ -377,7 +377,10 @@ def plain_copy(query: exp.Select, path: Path, format_name: str) -> exp.Copy:
 def file_as_rows(
     path: Path, format_name: str, types: Mapping[str, str], publication: Publication | None = None
 ) -> exp.Subquery:
-    """Return a file (plain without a publication) as a subquery: read as text, so types are not guessed, and cast."""
+    """Return a file (plain without a publication) as a subquery with the given types.
+
+    Parquet is read with its own types. Text formats are read as text, so types are not guessed, and cast.
+    """
     if format_name == "parquet":
         reader = read_from("read_parquet", str(path), {})
         query = exp.select(*map(sql.column, types))

@@ -65,7 +65,10 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def target_table(engine: Engine, name: str) -> exp.Table:
-    """Return the table of a name. Its schema is the part before the first dot if such a schema exists."""
+    """Return the table of a name.
+
+    For a name of two parts, the first is the schema if such a schema exists; the current catalog may precede it.
+    """
     if not name.strip():
         raise UsageError("The name of the release is empty.")
     ((catalog,),) = engine.rows(exp.select(exp.Anonymous(this="current_database")), "the database we are in")
@@ -121,8 +124,9 @@ def require_unused(
 ) -> None:
     """Raise if a name is taken, or if the table to be replaced is not a release.
 
-    Only a table that the ledger remembers as a release is replaced. Any other table could be the original, behind a
-    view, a function, a partition or an inheriting table. A view has no rows to lose. A connection has no ledger.
+    With a ledger, only a table that it remembers as a release is replaced. Any other table could be the original,
+    behind a view, a function, a partition or an inheriting table. A view has no rows to lose, so any view is replaced.
+    Without a ledger (``has_ledger`` is False: for a connection, or a release with noise), any table is replaced.
     """
     existing = engine.kind_of(target)
     if existing is None:
@@ -172,7 +176,7 @@ class InPlace:
         removed: constraints, defaults, indexes, columns and types that were removed.
         hierarchies: hierarchies in the database that were removed because they list values of the tables.
         views: views over the tables that now read labels.
-        siblings: other tables with columns that have the name and kind of type of raw columns, and these columns.
+        siblings: other tables, with those of their columns whose name and type family are those of raw columns.
         copies: other tables with the values of raw columns under other names or types, and these columns.
         backup: the copy of the original file, if there is one.
     """
@@ -203,7 +207,7 @@ class PublishedRelease:
     """A release that was made and verified."""
 
     destination: str  # name of the table, view or schema, or path of the file or directory
-    kind: str  # table, view, file, data frame, schema, database, directory, or in place
+    kind: str  # table, view, materialized-view, file, data frame, schema, database, directory, or in place
     seconds: dict[str, float]  # by step of ``PUBLISH`` and ``RECORD``
     ledger: LedgerOutcome | None = None  # the outcome in the ledger of its database; None if there is none
     in_place: InPlace | None = None  # the outcome for the tables and their file, if the release replaced them
@@ -304,7 +308,10 @@ class OneTable(Releasing[Published]):
 
 
 class Sink(ABC, Generic[Outcome]):
-    """A destination of a release: the relation or file that it will be, or neither (None), and its name."""
+    """A destination of a release, and its name.
+
+    ``target`` is the future relation or file; None for a data frame, a schema, or a database file in place.
+    """
 
     kind: str
     temporary = False  # whether ``make`` makes temporary tables
@@ -378,7 +385,7 @@ RECORD = (TimedStep("record", _Publishing.record),)
 def publish(
     sink: Sink[Outcome], ledger: Ledger | None = None, *, dry_run: bool = False, progress: Listener = silent
 ) -> Outcome:
-    """Publish a release at its destination, and return its verification; a dry run leaves nothing there."""
+    """Publish a release at its destination, and return a ``PublishedRelease``; a dry run leaves nothing there."""
     seconds, state = dict[str, float](), _Publishing(sink, ledger)
     with ExitStack() as at_end, sink.opened():
         try:
@@ -482,7 +489,10 @@ class ViewSink(TableSink):
 
 
 class FrameSink(StagedSink):
-    """A data frame: the result of ``fetch`` on a temporary table. A dry run has the target that the ledger checks."""
+    """A data frame: the result of ``fetch`` on a temporary table.
+
+    It is also the dry run of a table or view. Then ``target`` is the name that the ledger checks.
+    """
 
     kind = "data frame"
     temporary = True

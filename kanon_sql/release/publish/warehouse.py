@@ -4,8 +4,9 @@ Differences from other releases (``publisher``):
 
 1. The relations that the publishing statement joins are copied to the warehouse: hierarchies, and search results other
    than levels.
-2. The warehouse makes the release from its own rows, in one scan, with DuckDB's statement in its own dialect.
-3. The classes of the result are fetched, and verified on the workbench by the statements that verify any release.
+2. The warehouse makes the release from its own rows, in one statement: DuckDB's statement in its own dialect.
+3. The classes of the result are verified by the statements that verify any release: on the workbench, which fetches
+   them, or in the warehouse with ``--search-on warehouse``.
 """
 
 from __future__ import annotations
@@ -86,7 +87,11 @@ class RelationSink(_WarehouseSink):
             self._make_view()
 
     def _make_view(self) -> None:
-        """Make a view and the tables that it joins. The replaced view is dropped first: it may join the same tables."""
+        """Make a view and the tables that it joins.
+
+        The replaced view is dropped first, because it may join tables of the same names. Without transactions, it
+        stays until the end, and the new tables get another name.
+        """
         there, name = carry(self.bench, self.publication, live=True), self.name
         if (existing := self.warehouse.kind_of(self.target)) is not None:
             if self.warehouse.all_or_nothing:

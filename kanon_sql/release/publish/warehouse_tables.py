@@ -1,6 +1,7 @@
-"""Tables that are copied to the warehouse before a release is made there (lookups, no personal data), and back.
+"""Relations that are copied to the warehouse before it makes a release, and the release that is copied back.
 
-The tables have the same names as on the workbench, so that the publishing statement is the same on both sides.
+Lookups and combinations of quasi-identifiers are copied to the warehouse. The tables have the same names as on the
+workbench, so that the publishing statement is the same on both sides.
 
 The order of a release must reveal nothing, so all of its rows would have to be labelled and sorted. If many rows of the
 source are equal, they are counted first, and only distinct rows are labelled and sorted:
@@ -81,7 +82,7 @@ class Taken:
     def make(self) -> None:
         made = carried_query(self.bench, self.warehouse, self._made)
         types = self.publication.published_types
-        for column in made.selects:  # as a text, a CHAR(n) of PostgreSQL is not padded: so the original is read too
+        for column in made.selects:  # cast to text, a CHAR(n) loses its padding, as when the original was read
             if types[column.alias_or_name] == "VARCHAR":
                 column.replace(sql.named(sql.cast(column.unalias().copy(), "VARCHAR"), column.alias_or_name))
         self.warehouse.fetch(made, types, self.bench, self.table, "make the release")

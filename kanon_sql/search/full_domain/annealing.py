@@ -1,16 +1,17 @@
 """Simulated annealing (Kirkpatrick et al. 1983) over the nodes of a lattice that is too large to list.
 
-A neighbour of a node differs by one level in one column or in two. Nodes that suppress too much are never visited.
+A neighbour of a node differs by one level in one or two columns, or by two levels in one. Nodes that suppress too much
+are never visited.
 
-1. The first round starts at the top. Each later one starts at the best node, at a lower temperature; but if the
-   previous round found nothing better, it starts at the top again. Each round is twice as long as the one before.
-   Temperatures are shares of the maximum cost of all cells, and fall evenly on a logarithmic scale.
-2. Draw a neighbour and the most that it may cost: the cost of the current node plus a random part of the
-   temperature (the rule of Metropolis, with its chance drawn first). If its known suppression already makes it cost
-   more, it is rejected without a test.
+1. The first round starts at the top. A round after a better node was found starts at the best node, at a lower
+   temperature. After failed rounds, starts alternate between the top and the best node. Each round is twice as long as
+   the one before. Temperatures are shares of the maximum cost of all cells, and fall evenly on a logarithmic scale.
+2. Draw a neighbour and the most that it may cost: the cost of the current node plus a random multiple of the
+   temperature, exponential with mean 1 (the rule of Metropolis, with its chance drawn first). If its known suppression
+   already makes it cost more, it is rejected without a test.
 3. Collect several neighbours that need a test, test them in one statement, and go to the first accepted one.
-4. Estimates charge cells of suppressed rows the average cost of all cells, which needs no statement
-   (``Evidence.estimate``). The best node of a round is measured exactly.
+4. Estimates assume that the labels of suppressed rows would have cost as much as those of other rows, which needs no
+   statement (``Evidence.estimate``). The best node of a round is measured exactly.
 5. Stop when several rounds in a row have found nothing better. No step depends on the clock: with more time, a search
    continues on the same path and finds no worse node.
 """
@@ -33,7 +34,7 @@ HOT, WARM, COLD = 0.02, 0.005, 0.0002
 """Temperatures at the start of a round from the top, at the start of a later round, and at the end of each round."""
 _STEPS = 500  # in the first round
 _IN_VAIN = 5  # rounds in a row without a better node, before the search stops
-_PAIRS = 0.6  # share of neighbours that differ in two columns, or twice in one
+_PAIRS = 0.6  # share of draws that take two steps, in two columns or in one; they may lead back to the node
 _DRAWN = 200  # neighbours after which those that need a test are tested, however few
 
 

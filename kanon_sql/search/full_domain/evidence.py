@@ -73,10 +73,10 @@ def require_not_stopped(stopped: Stopped | None) -> None:
 class Evidence:
     """Node tests and their consequences.
 
-    Suppression only falls upwards, so a node suppresses at least as many rows as any tested node above it. These
-    counts are kept as marks (``kanon_sql.classes.lattice.Marks``). If a model is not monotone, a mark counts the rows
-    that no node below publishes (``kanon_sql.classes.of_node``), which may be fewer. The loss of the other rows only
-    grows upwards, or the sizes of the classes do.
+    Upwards, suppression never rises, and loss (for class measures: class size) never falls. So a node suppresses at
+    least as many rows as any tested node above it. These counts are kept as marks
+    (``kanon_sql.classes.lattice.Marks``). If a model is not monotone, suppression may rise. Then a mark counts the rows
+    that no node below publishes (``kanon_sql.classes.of_node``), which may be fewer.
     """
 
     problem: Problem
@@ -280,9 +280,9 @@ class Evidence:
         return self.tested[node]
 
     def estimate(self, node: Node) -> Cost | float:
-        """Test a node and return its approximate cost, as if suppressed rows lost as much as other rows.
+        """Test a node and return its approximate cost; impossible if it suppresses too much.
 
-        Impossible if it suppresses too much.
+        The estimate assumes that the labels of suppressed rows would have cost as much as those of other rows.
         """
         if node not in self.tested:
             self._count(node, None)
@@ -325,7 +325,7 @@ class Evidence:
             self.test(node)
 
     def look_ahead(self, nodes: Iterable[Node]) -> None:
-        """Test nodes that will probably be needed in one statement, if that is faster than one by one.
+        """Test in one statement several nodes that will probably be needed, if that is faster than one by one.
 
         Results are kept until a node is tested. They change neither the search nor the number of tested nodes.
         """

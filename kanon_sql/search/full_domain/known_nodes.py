@@ -1,7 +1,7 @@
 """Tests of nodes under k-anonymity of every m columns, on arrays of the frequency set.
 
 The rows that remain at a node also remain at every node above (see ``kanon_sql.models.known_subsets``). So a test
-starts from the rows that remain at a tested node.
+starts from the rows that remain at a tested node above.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ class KnownNodes:
         return found
 
     def shared(self, node: Node) -> exp.Table:
-        """Return a table of the classes of a node, by their masked keys. ``n`` counts how many people share a class."""
+        """Return a table of the classes of a node, by their masked keys.
+
+        ``n``: the members of the smallest class by m columns that contains it, or 0.
+        """
         if self._shared is not None and self._shared[0] == node:
             return self._shared[1]
         place, classes = self._classes(node, np.ones(len(self.tuples.n), dtype=np.bool_))

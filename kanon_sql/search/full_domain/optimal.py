@@ -23,15 +23,16 @@ If a model is not monotone, suppression may grow upwards. Then the upper end cou
 below it can publish (``kanon_sql.classes.of_node``), which only fall upwards; and each node is judged by its own test.
 
 The lattice is never listed: an interval is two nodes. The first version of this search used the suppression
-cost at ``b`` for the bound and neither tightened nor split by cost; on Adult it needs about twice as many tests.
+cost at ``b`` for the bound and neither tightened nor split by cost; on the Adult census table it needs about twice as
+many tests.
 
 In a lattice that is too large to list, rounds of annealing alternate with the proof, instead of 5. A good node is
 worth as much to the proof as a good bound: it closes every interval whose bound reaches it. The columns are also
 grouped into sets whose own lattices can be listed. The searches for the optima of these sets alternate with the search
 over all columns. Let ``w`` have the levels of a node ``v`` in the columns of a set, and be at the top in all others.
-Under monotone models ``v`` suppresses the rows that ``w`` suppresses, and maybe more. No cell of these costs less
-then. So the cells of the set cost at ``v`` at least as much as at ``w``, and ``v`` costs no less than the sum of the
-optima of disjoint sets.
+Under monotone models ``v`` suppresses the rows that ``w`` suppresses, and maybe more. A suppressed cell costs no less
+than a published one. So the cells of the set cost at ``v`` at least as much as at ``w``, and ``v`` costs no less than
+the sum of the optima of disjoint sets.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _in_turn(evidence: Evidence, rounds: Iterator[None], proof: Iterator[None]) 
 def proofs_of_sets(evidence: Evidence) -> list[Iterator[None]]:
     """Return the searches for the optima of disjoint sets of columns; none if these give no bound.
 
-    A set has as many columns as a lattice that can be listed.
+    Each set takes as many columns as its lattice can have and still be listed.
     """
     if not (evidence.monotone and evidence.bounds_are_free):
         return []

@@ -2,7 +2,7 @@
 
 A roll-up costs more than a node test, and may not be smaller, so making it at once may lose. It is made once tests
 have scanned as many avoidable tuples as it costs (the ski rental rule: rent until the rent has reached the price),
-after a probe has estimated its size. Scans are counted in tuples, not in seconds, so the search is deterministic.
+after a probe has estimated its size. Scans are counted, not timed, so the search is deterministic.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The height of a node is the sum of its levels. A node above a good one suppresse
 the lowest good one up has a good node, and binary search finds the lowest.
 
 1. Halve the range of heights: if some node of the middle height is good, continue below, else above.
-2. Of the good nodes of the lowest height, return the cheapest (``samarati``), or the first one in the order
-   of levels, from the last column on (``samarati-first``: the paper leaves the choice open).
+2. Of the good nodes of the lowest height, return the cheapest (``samarati``), or the first one in tuple order, so last
+   columns are generalized first (``samarati-first``: the paper leaves the choice open).
 
 Minimal height is not minimal loss: one step in a column of thousands of values counts as one in a column of two.
 """

@@ -2,8 +2,8 @@
 
 The lattice has the levels of the columns of all tables. The cost of a node is a sum over *parts*: the table of people,
 and each table of events. The classes of a part have more columns than its own: an attacker knows an event with the
-published data of its person and of the events that lead to it. So these columns, too, decide which rows of its table
-are suppressed. Only its own columns count for the cost of its cells.
+published data of its person and of its parent events. So these columns, too, decide which rows of its table are
+suppressed. Only its own columns count for the cost of its cells.
 
 With one event known (``km`` = 1) a kind of event is published if k people of a class have it, that is, in a class of
 k people of the joined rows: a part is one table under k-anonymity, with the tests, marks and roll-ups of
@@ -61,7 +61,7 @@ class Part(Evidence):
 
     @property
     def rows(self) -> int:
-        """Number of rows of its people."""
+        """Number of its rows that belong to people."""
         return self.problem.frequency.rows
 
     @property
