@@ -132,7 +132,7 @@ def root() -> Any:  # noqa: ANN401 - typer's own class of groups
     app = typer.Typer(
         name=_ROOT,
         cls=_Group,
-        help="Anonymize tables where they live: a release that loses least, as SQL that anyone can read.",
+        help="Anonymize tables in their own database: the release that loses the least, by SQL that anyone can read.",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings=_SETTINGS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from sqlglot import exp
 
 from kanon_sql.engine.base import find_column, find_columns, names
-from kanon_sql.engine.equality import require_identity
+from kanon_sql.engine.equality import require_identity, written
 from kanon_sql.errors import UsageError, counted
 from kanon_sql.evidence.case import CaseSettings, Judged, Tables, as_lists, given_case, takes_case
 from kanon_sql.evidence.known import known_source
@@ -337,7 +337,7 @@ def _required(source: Source, policy: Policy, counted: Source | None = None) -> 
 
 def _require_in_population(source: Source, policy: Policy, columns: Sequence[Column], everybody: exp.Query) -> None:
     """Raise if a class of the release is not in the population, which then cannot be compared with it."""
-    labels = [exp.column(column.name, quoted=True) for column in columns]
+    labels = [written(sql.column(column.name), column) for column in columns]
     query = sql.query(
         "verify/not_in_population",
         values={"labels": labels},
@@ -346,8 +346,8 @@ def _require_in_population(source: Source, policy: Policy, columns: Sequence[Col
     absent = int(source.engine.row(query, "classes that are not in the population")[0])
     if absent:
         raise UsageError(
-            f"{policy.population_path} does not contain the table: {counted(absent, 'class', 'classes')} of the table "
-            "are not in it. A population has everybody, and its values are written like those of the release: "
+            f"{policy.population_path} does not contain the table: it lacks {counted(absent, 'class', 'classes')} of "
+            "the table. A population has everybody, and its values are written like those of the release: "
             "generalize it to the same levels (kanon anonymize -k 1 --levels COLUMN=LEVEL), and name the result with "
             "--population."
         )

@@ -48,7 +48,9 @@ def source_with_people(source: Source, policy: Policy, original: Source | None) 
     about = columns_of(source, models_of(source, policy)[0], policy)
     kept = list(dict.fromkeys(column for column in (*columns, *about) if column != own))
     source.bring(kept, own)
-    return named_by(prepare_source(original, policy.of_rows()), source, policy, person, kept)
+    # The population of a check is generalized like the release, and no hierarchy covers it.
+    prepared = prepare_source(original, policy.of_rows(with_population=False))
+    return named_by(prepared, source, policy, person, kept)
 
 
 def named_by(

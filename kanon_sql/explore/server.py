@@ -305,7 +305,8 @@ class Application:
         return _part("points", state, found, len(tasks), sum(task.is_done for task in tasks), problem)
 
     def remedies(self, state: State, _: Request) -> Response:
-        return _part("remedies", state, self.workspace.remedies(state.policy()))
+        as_view = self._destination.kind != "table"
+        return _part("remedies", state, self.workspace.remedies(state.policy(), as_view=as_view))
 
     # 3. Levels
 

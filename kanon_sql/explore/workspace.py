@@ -531,13 +531,13 @@ class Workspace:
 
         return self._wanted(("evidence", self._prepared_key(policy), repr(policy)), work, 1)
 
-    def remedies(self, policy: Policy) -> Task:
+    def remedies(self, policy: Policy, *, as_view: bool) -> Task:
         """Return the task of the options that would lose less than a policy, each tried."""
 
         def work(listen: Callable[[Progress], None]) -> Remedies:
             from kanon_sql.release.remedies import remedies
 
-            return remedies(self._released(policy, listen))
+            return remedies(self._released(policy, listen), as_view=as_view)
 
         return self._wanted(("remedies", self._prepared_key(policy), repr(policy)), work, 1)
 

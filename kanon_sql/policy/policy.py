@@ -122,7 +122,7 @@ class SetPolicy:
         "What k counts, if people have several rows.", "privacy", get_args(Count), default="people", is_shown=True
     )
     max_suppressed: float | str = setting(
-        "Suppression limit: 5%, '25 rows' or 'k rows'.",
+        "How many rows may be left out: a share (5%), '25 rows', or 'k rows' for k of them.",
         "search",
         str,
         default=DEFAULT_MAX_SUPPRESSED,
@@ -134,7 +134,7 @@ class SetPolicy:
         is_shown=True,
     )
     algorithm: str = setting(
-        "How to search (default: optimal; for sensitive models mondrian).",
+        "How to search (default: optimal; mondrian if a model is about sensitive columns).",
         "search",
         tuple(ALGORITHMS),
         default="",
@@ -338,14 +338,16 @@ class Policy(SetPolicy, MemberPolicy):
         said = {name: getattr(self, name) for name in OPTIONS}
         return cutting_of(self.algorithm, self.measure, **said, seed=self.seed)
 
-    def of_rows(self) -> Policy:
+    def of_rows(self, *, with_population: bool = True) -> Policy:
         """Return the policy with only its quasi-identifiers, k, and the population that their hierarchies cover."""
         named = self.columns.quasi_identifiers
         known = {folded(name) for name in named}
+        compared = [model for model in self.models if isinstance(model, PopulationModel)]
         return replace(
             self,
             columns=NamedColumns(quasi_identifiers=named, rest="drop"),
-            models=(KAnonymity(self.k), *(model for model in self.models if isinstance(model, PopulationModel))),
+            models=(KAnonymity(self.k), *(compared if with_population else ())),
+            population=self.population if with_population else None,
             count="rows",
             hierarchies={name: rule for name, rule in self.hierarchies.items() if folded(name) in known},
             publish={},

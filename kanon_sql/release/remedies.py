@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kanon_sql.engine.base import written_name
 from kanon_sql.errors import KanonError
@@ -145,10 +145,12 @@ def _candidates(release: Release) -> Iterator[_Candidate]:
         if policy.rows_allowed(release.rows_in, policy.k) < int(limit * release.rows_in):
             own_option = ("--max-suppressed", f"{limit:.0%}")
             yield _Candidate(own_option, policy.suppressing(limit), "more rows are left out")
-    if policy.algorithm != "local" and not policy.levels and is_plain and roles.entity is None and not roles.sensitive:
-        own: dict[str, Any] = dict.fromkeys(options_of_others("local"))
-        local = replace(policy, algorithm="local", **own)
-        yield _Candidate(("--algorithm", "local"), local, "rows have levels of their own")
+    is_recoded_here = policy.search_on != "warehouse"  # else local is refused, as with options of other algorithms
+    has_no_levels = not policy.levels and all(getattr(policy, name) is None for name in options_of_others("local"))
+    is_local = policy.algorithm == "local" or roles.entity is not None or bool(roles.sensitive)
+    if is_plain and is_recoded_here and has_no_levels and not is_local:
+        local = replace(policy, algorithm="local")
+        yield _Candidate(("--algorithm", "local"), local, "each row has its own levels")
     if is_plain and len(prepared.hierarchies) > _KNOWN:
         (k,) = (model for model in policy.models if isinstance(model, KAnonymity))
         weaker = replace(policy, models=(KnownSubsets(_KNOWN, k.k, k.entity),))

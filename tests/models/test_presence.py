@@ -163,6 +163,29 @@ def test_a_population_that_is_written_otherwise_is_refused_by_a_check() -> None:
     connection.execute("CREATE TABLE everybody AS SELECT unnest(['11', '12', '21', '22', NULL]) AS q")
     connection.execute("CREATE TABLE generalized AS SELECT left(q, 1) || '*' AS q FROM everybody CROSS JOIN range(2)")
     asked: dict[str, Any] = {"quasi_identifiers": ["q"], "models": [kanon.KMap(2)]}
-    with pytest.raises(kanon.UsageError, match="2 classes of the table are not in it"):
+    with pytest.raises(kanon.UsageError, match="it lacks 2 classes of the table"):
         kanon.check(connection, "released", **asked, population="everybody")
     assert kanon.check(connection, "released", **asked, population="generalized").models[0].holds
+
+
+def test_a_check_counts_people_by_the_original_beside_a_generalized_population() -> None:
+    """The original has ages, the release and the population of a check have their labels."""
+    connection = duckdb.connect()
+    for name, rows in (("raw", 60), ("everybody", 200)):
+        ages = pd.DataFrame({"person": range(rows), "age": [20 + number % 20 for number in range(rows)]})
+        connection.from_df(ages).create(name)
+        ages["age"] = [f"{age // 5 * 5}-{age // 5 * 5 + 4}" for age in ages["age"]]
+        connection.from_df(ages[["age"]]).create(f"{name}_generalized")
+    found = kanon.check(
+        connection,
+        "raw_generalized",
+        quasi_identifiers=["age"],
+        models=[kanon.KMap(50), kanon.KAnonymity(5)],
+        population="everybody_generalized",
+        hierarchies={"age": "intervals:5,10"},
+        original=connection,
+        original_table="raw",
+        entity="person",
+    )
+    assert found.holds
+    assert (found.models[0].measured, found.smallest_class_people) == (50, 15)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 GROUPS: Mapping[str, str] = {
     "hierarchy": "Generalization hierarchies: list, show, check, suggest, load, build and export them.",
-    "dp": "Differential privacy: noisy answers and releases that say nearly the same whoever is in the table.",
+    "dp": "Differential privacy: noisy answers and releases that are about as likely without any one person.",
 }
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": (
@@ -35,7 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "apply": (
         "apply:apply_command",
-        "Publish new rows as the rows of a release were, and append them; those that are too few of a kind wait.",
+        "Publish new rows as the rows of a release were, and append them; rows of classes that are too small wait.",
     ),
     "check": (
         "check:check_command",
@@ -51,7 +51,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "attack": (
         "attack:attack_command",
-        "Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded.",
+        (
+            "Attack a release as someone would who knows people in its original; exit code 1 if an attack succeeds or "
+            "cannot be ruled out."
+        ),
     ),
     "report": (
         "report:report_command",
@@ -67,7 +70,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "lattice": (
         "compare:lattice_command",
-        "List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does.",
+        (
+            "List the minimal nodes of the lattice that satisfy a policy, found by the Incognito algorithm: no node below "
+            "them satisfies it."
+        ),
     ),
     "compare": (
         "compare:compare_command",

@@ -353,7 +353,7 @@ def _warn_of_ledger(source: Source, published: Published, talk: Talk) -> None:
 
 
 def printed_summary(release: Release, published: Published, *, tries_remedies: bool = False) -> dict[str, Any]:
-    roles, is_view = release.prepared.roles, published.kind == "view"
+    roles, is_view = release.prepared.roles, published.kind in {"view", "materialized-view"}
     found = remedies(release, as_view=is_view) if tries_remedies else None
     return {
         **release.summary(published),

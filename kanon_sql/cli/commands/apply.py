@@ -30,7 +30,10 @@ _APART = {("sql", "dry_run"): "--sql changes nothing anyway"}
 @shared.with_output(_APART)
 def apply_command(
     lock: Annotated[
-        Path, typer.Argument(metavar="LOCK", help="What kanon anonymize wrote with --lock.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="LOCK", help="The file that kanon anonymize wrote for --set release.lock=FILE.", show_default=False
+        ),
     ],
     rows: Annotated[
         str,
@@ -61,7 +64,7 @@ def apply_command(
     dry_run: DryRunOption = False,
     output: shared.Output,
 ) -> None:
-    """Publish new rows as the rows of a release were, and append them; those that are too few of a kind wait."""
+    """Publish new rows as the rows of a release were, and append them; rows of classes that are too small wait."""
     known = read_lock(lock)
     tries = dry_run or output.sql
     release = open_release(known, append, database, writable=not tries)

@@ -73,17 +73,20 @@ def attack_command(
             "--knows",
             metavar="COLUMNS",
             autocompletion=shared.complete_columns,
-            help="The columns that an attacker knows, separated by commas; twice: of two sources (default: quasi-"
-            "identifiers in which most people are alone, and all of them).",
+            help="The columns that an attacker knows, separated by commas; twice for an attacker with two sources "
+            "(default: quasi-identifiers in which most people are alone, and all of them).",
         ),
     ] = None,
     targets: Annotated[
         int,
         typer.Option("--targets", metavar="N", help="Guesses are about so many people of each group, at most."),
     ] = TARGETS,
-    drawn_by: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random draws for these guesses.")] = 0,
+    drawn_by: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the draws for the guesses.")] = 0,
 ) -> None:
-    """Attack a release as someone would who knows people in its original; code 1 if it succeeds or is not excluded."""
+    """Attack a release as someone would who knows people in its original.
+
+    Exit code 1 if an attack succeeds or cannot be ruled out.
+    """
     said = context.params
     if is_of_several(context, said["policy_file"]):
         from kanon_sql.evidence.tables import attack_tables

@@ -55,7 +55,7 @@ _OF_COMPARISON = {*_CUTTING, "k", "max_suppressed", "algorithm"}  # not part of 
     pairs=shared.PairsOption,
     time_limit=Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Of all releases together, preparing included."),
+        typer.Option("--time-limit", metavar="SECONDS", help="Time limit for all releases together, with preparation."),
     ],
 )
 def compare_command(
@@ -189,7 +189,7 @@ def lattice_command(
     models: RequestedModels,
     population: str | None,
 ) -> None:
-    """List the minimal nodes of the lattice that satisfy a policy, found by Incognito: none below them does."""
+    """List the minimal nodes of the lattice that satisfy a policy, found by the Incognito algorithm."""
     check_options(context)
     params = context.params
     with _prepared(RequestedPolicy(params, models, population), params) as (prepared, talk):

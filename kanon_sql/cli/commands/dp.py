@@ -29,10 +29,12 @@ EpsilonOption = Annotated[
     option(
         "--epsilon",
         "E",
-        "What the answer may cost: by one person, no answer becomes likelier by more than a factor of e^E.",
+        "The budget of the answer: one person changes the probability of any answer by at most a factor of e^E.",
     ),
 ]
-DeltaOption = Annotated[str | None, option("--delta", "D", "With this probability the bound may fail, such as 1e-6.")]
+DeltaOption = Annotated[
+    str | None, option("--delta", "D", "The probability with which the bound may fail, such as 1e-6.")
+]
 BudgetOption = Annotated[
     Path | None,
     option(
@@ -41,7 +43,7 @@ BudgetOption = Annotated[
         "The DuckDB file that keeps the budget, where the database of the table cannot: of data files and Spark.",
     ),
 ]
-ColumnOption = Annotated[str, option("--column", "COLUMN", "What it is about.", show_default=False)]
+ColumnOption = Annotated[str, option("--column", "COLUMN", "The column that the answer is about.", show_default=False)]
 BoundsOption = Annotated[
     str,
     typer.Option(
@@ -85,7 +87,7 @@ _OPTIONS: dict[str, Any] = {
         option(
             "--group",
             "COLUMN=VALUE",
-            "The rows of one group: answers about different groups of a column cost what the dearest does.",
+            "The rows of one group: answers about different groups of one column cost as much as the most expensive.",
         ),
     ],
     "entity": Annotated[
@@ -172,7 +174,8 @@ def quantile_command(
         str, option("--quantile", "SHARE", "The share of the values below it; 0.5 is the median.")
     ] = "0.5",
     step: Annotated[
-        str | None, option("--step", "STEP", "Between values that can be the answer (default: 10,000 in the bounds).")
+        str | None,
+        option("--step", "STEP", "Distance between possible answers (default: 10,000 of them within the bounds)."),
     ] = None,
 ) -> Callable[..., Question]:
     """Say the value below which a share of the values lies."""

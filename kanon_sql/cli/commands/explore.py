@@ -26,7 +26,7 @@ def explore_command(
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="To listen on; without it, one that is free.")
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address, for a browser that I open myself.")
+        bool, typer.Option("--no-browser", help="Print the address, for a browser that you open yourself.")
     ] = False,
 ) -> None:
     """See risk and utility move, in a browser, on this machine: columns, trade-off, levels, risk, and publish."""

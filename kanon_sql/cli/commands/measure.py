@@ -64,7 +64,8 @@ def measure_command(
             "--sampling-fraction",
             metavar="SHARE",
             parser=read_share,
-            help="The share of the population that the table (its original) has: estimates who is unique there.",
+            help="The share of the population that is in the table (or its original), to estimate who is unique in the "
+            "population.",
         ),
     ] = None,
     population: Annotated[
@@ -84,7 +85,7 @@ def measure_command(
         typer.Option(
             "--suda",
             metavar="[=N]",
-            help="Score rows by the sets of up to N quasi-identifiers by which they are unique (SUDA2; bare: 3).",
+            help="Score rows by the sets of up to N quasi-identifiers by which they are unique (SUDA2; without N: 3).",
         ),
     ] = None,
     record_weight: Annotated[

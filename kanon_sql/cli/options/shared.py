@@ -151,18 +151,19 @@ DialectOption = Annotated[
         help="duckdb, postgres, spark, databricks, snowflake or bigquery.",
     ),
 ]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace an existing table, view or file of that name.")]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace what has that name already.")]
 IdOption = Annotated[
     list[str] | None, option("--id", "COLUMN", "Identifying columns, never published: a,b; or repeat the option.")
 ]
 QiOption = Annotated[
-    list[str] | None, option("--qi", "COLUMN", "Columns that identify people together; they are generalized.")
+    list[str] | None, option("--qi", "COLUMN", "Columns that identify people together; releases generalize them.")
 ]
 KeepOption = Annotated[
     list[str] | None, option("--keep", "COLUMN", "Columns published as they are, even if they look identifying.")
 ]
 SensitiveOption = Annotated[
-    list[str] | None, option("--sensitive", "COLUMN", "Columns nobody may learn about a person; published as they are.")
+    list[str] | None,
+    option("--sensitive", "COLUMN", "Columns whose values nobody may learn about a person; published unchanged."),
 ]
 PseudonymizeOption = Annotated[
     list[str] | None,
@@ -188,7 +189,8 @@ HierarchyOption = Annotated[
     option("--hierarchy", "COLUMN=FILE", "Hierarchy of a column: a file, or a rule such as mask or flat."),
 ]
 LevelsOption = Annotated[
-    list[str] | None, option("--levels", "COLUMN=LEVEL", "Levels that full-domain recoding may choose: zip=1, zip=..2.")
+    list[str] | None,
+    option("--levels", "COLUMN=LEVEL", "Levels that the search may choose: zip=1 (only 1), zip=..2 (0 to 2)."),
 ]
 WeightOption = Annotated[
     list[str] | None,
@@ -230,7 +232,9 @@ TargetOption = Annotated[
 SpreadOption = Annotated[
     str | None,
     option(
-        "--spread", "even|marginal", "With --utility: how rows of a label are spread over its values (default: even)."
+        "--spread",
+        "even|marginal",
+        "With --utility: how rows of a label are spread over the values that it stands for (default: even).",
     ),
 ]
 PolicyOption = Annotated[

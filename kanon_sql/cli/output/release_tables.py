@@ -163,12 +163,14 @@ def print_remedies(summary: dict[str, Any]) -> None:
         ]
         print_table(["option", "loss then", "loss now", "suppressed", "effect"], rows, prose="effect")
         if any(one["options"][0] == "--id" for one in summary["remedies"]):
-            print_prose("With --id, take the column out of --qi, --hierarchy, --levels and --weight.")
+            print_prose("If you give a column to --id, take it out of --qi, --hierarchy, --levels and --weight.")
     elif summary["remedies"] is not None and (summary["columns_emptied"] or summary["measures"]["loss"] > MUCH_LOST):
-        print_prose("To lose less: fewer quasi-identifiers, hierarchies with more levels, or weaker requirements.")
+        print_prose(
+            "To lose less information: fewer quasi-identifiers, hierarchies with more levels, or weaker requirements."
+        )
     if summary["remedies_untried"]:
         names = ", ".join(visible(shlex.join(option)) for option in summary["remedies_untried"])
-        print_prose(f"There was no time to try {names}.")
+        print_prose(f"There was no time to test whether these would lose less: {names}.")
 
 
 def print_in_place(outcome: dict[str, Any]) -> None:

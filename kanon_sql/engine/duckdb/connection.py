@@ -225,12 +225,14 @@ class Worker:
     def __init__(self, connection: duckdb.DuckDBPyConnection, spills_to: Path | None) -> None:
         self._connection = connection
         self._spills_to = spills_to
+        self._is_closed = False
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kanon-duckdb")
         # Start the thread now, while nothing runs: the pool loses a thread that is interrupted at its start, and starts
         # another.
         self._pool.submit(lambda: None).result()
 
     def close(self) -> None:
+        self._is_closed = True
         self._pool.shutdown(wait=False)
 
     def settle(self) -> None:
@@ -279,10 +281,9 @@ class Worker:
         return self._submit(lambda: translated(work, title, self._spills_to))
 
     def _submit(self, work: Callable[[], Result]) -> Future[Result]:
-        try:
-            return self._pool.submit(work)
-        except RuntimeError:  # the thread has ended
-            raise UsageError("The source of this release or table is closed: use it before close().") from None
+        if self._is_closed:
+            raise UsageError("The source of this release or table is closed: use it before close().")
+        return self._pool.submit(work)
 
     def _wait_for(self, future: Future[Any]) -> None:
         """Interrupt statements until a future is done."""

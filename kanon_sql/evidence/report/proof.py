@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 _TEXTS = ("csv", "json", "jsonl")
 _WHAT_TO_DO = (
     "Give the policy and the seed that it was made with (--policy, --seed). If the table or its hierarchies were "
-    "changed since, the release cannot be proven any more: make it again. Nothing was written."
+    "changed since, or a time limit stopped the search, the release cannot be proven any more: make it again. Nothing "
+    "was written."
 )
 
 

@@ -62,14 +62,14 @@ _NONE_FOUND = "None was found: name the columns here that others could know, suc
 _HOW_LARGE = (
     "5 is often asked for known recipients, 10 to 20 for the public; kanon compare -k 5,10,20 shows what each costs."
 )
-_LOCAL = 'algorithm = "local"  # rows have levels of their own: keeps more; columns get labels of several levels\n'
+_LOCAL = 'algorithm = "local"  # each row has its own levels: keeps more, but a column mixes labels of several levels\n'
 _CANNOT_BE_CHECKED = (
     "local is not chosen, since several rows are about one person: its classes overlap, so kanon check could not count "
     "people by the labels."
 )
 _IF_PUBLISHED = (
-    "If you publish a sensitive column, require a model for it (l) or take algorithm out: small classes reveal more of "
-    "its values."
+    "If you publish a sensitive column, take algorithm out, and require a model for the column (l): small classes "
+    "reveal more of its values."
 )
 _SMALL_CLASSES = (
     "local is not chosen, since sensitive columns are published: its small classes give more of their values away. "
@@ -363,10 +363,10 @@ def _models(profile: Profile) -> Iterable[str]:
     least = values_asked_for(profile.standards)
     published = [name for name in sensitive if name in profile.named]
     if least > 1 and published:
-        yield "# Among people who are alike, so many values of a sensitive column: a standard asks for it.\n"
+        yield "# Each class must have so many different values of a sensitive column: a standard asks for it.\n"
         yield f"l = {{ {', '.join(f'{toml_key(name)} = {least}' for name in published)} }}\n"
     elif sensitive:
-        yield "# Among k people who are alike, so many values of a sensitive column (kanon anonymize --help: more).\n"
+        yield "# Each class must have so many different values of a sensitive column (kanon anonymize --help: more).\n"
         wanted = ", ".join(f"{toml_key(name)} = 2" for name in sensitive)
         yield f"# l = {{ {wanted} }}\n" if len(sensitive) > 1 else "# l = 2\n"
 
