@@ -223,7 +223,7 @@ OPTIONS = (
         TCloseness,
         ("t",),
         "T",
-        "The distribution of the values in a class is within distance T of the table's.",
+        "In each class, the distribution is within distance T of the table's.",
         is_shown=True,
         variant=Variant(
             "distance",

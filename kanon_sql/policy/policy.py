@@ -122,7 +122,7 @@ class SetPolicy:
         "What k counts, if people have several rows.", "privacy", get_args(Count), default="people", is_shown=True
     )
     max_suppressed: float | str = setting(
-        "How many rows may be left out: a share (5%), '25 rows', or 'k rows' for k of them.",
+        "Limit of the rows left out: 5%, '25 rows' or 'k rows'.",
         "search",
         str,
         default=DEFAULT_MAX_SUPPRESSED,
@@ -134,7 +134,7 @@ class SetPolicy:
         is_shown=True,
     )
     algorithm: str = setting(
-        "How to search (default: optimal; mondrian if a model is about sensitive columns).",
+        "How to search (default: optimal; mondrian with --l, --t and the like).",
         "search",
         tuple(ALGORITHMS),
         default="",

@@ -71,7 +71,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "lattice": (
         "compare:lattice_command",
         (
-            "List the minimal nodes of the lattice that satisfy a policy, found by the Incognito algorithm: no node below "
+            "List the minimal nodes of the lattice that satisfy a policy, by the Incognito algorithm: no node below "
             "them satisfies it."
         ),
     ),

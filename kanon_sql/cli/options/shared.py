@@ -163,7 +163,7 @@ KeepOption = Annotated[
 ]
 SensitiveOption = Annotated[
     list[str] | None,
-    option("--sensitive", "COLUMN", "Columns whose values nobody may learn about a person; published unchanged."),
+    option("--sensitive", "COLUMN", "Columns whose values nobody may learn; published unchanged."),
 ]
 PseudonymizeOption = Annotated[
     list[str] | None,
