@@ -63,7 +63,7 @@ def attack_command(
         typer.Option(
             "--control",
             metavar="TABLE|FILE",
-            help="People who are not in the release: rows of the same table, such as those of --hold-out. Guesses "
+            help="People who are not in the release: rows of the same table, such as those of run.hold_out. Guesses "
             "about people are compared with guesses about them.",
         ),
     ] = None,

@@ -104,7 +104,7 @@ def measure_command(
         typer.Option(
             "--control",
             metavar="TABLE|FILE",
-            help="With --target: people who are not in the release, such as those of --hold-out. Predictions are "
+            help="With --target: people who are not in the release, such as those of run.hold_out. Predictions are "
             "tested on their rows, and the original is measured without them.",
         ),
     ] = None,

@@ -62,7 +62,7 @@ def report_command(
         typer.Option(
             "--control",
             metavar="TABLE|FILE",
-            help="People who are not in the release, such as those of --hold-out: the report is on the table without "
+            help="People who are not in the release, such as those of run.hold_out: the report is on the table without "
             "them, and compares guesses about its people with guesses about them.",
         ),
     ] = None,
