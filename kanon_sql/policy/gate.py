@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 ROLES, COPIES, PEOPLE, TOLD = (
     "roles are confirmed",
-    "nothing kept is made of a hidden column",
+    "no kept column is made of a hidden one",
     "people are counted",
-    "nothing kept tells a generalized column",
+    "no kept column reveals a generalized one",
 )
 _FIRST_ROWS, _MOST_VALUES, _LOOK_ALIKE = 100_000, 1_000, 0.5
 """Rows and distinct values to compare with patterns; the share of these values that must match."""
