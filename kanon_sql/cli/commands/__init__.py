@@ -51,10 +51,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "attack": (
         "attack:attack_command",
-        (
-            "Attack a release as someone would who knows people in its original; exit code 1 if an attack succeeds or "
-            "cannot be ruled out."
-        ),
+        ("Attack a release as someone would who knows people in its original; code 1 if one succeeds or may succeed."),
     ),
     "report": (
         "report:report_command",
@@ -70,10 +67,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "lattice": (
         "compare:lattice_command",
-        (
-            "List the minimal nodes of the lattice that satisfy a policy, by the Incognito algorithm: no node below "
-            "them satisfies it."
-        ),
+        "List the minimal nodes of the lattice that satisfy a policy, by Incognito: no node below satisfies it.",
     ),
     "compare": (
         "compare:compare_command",

@@ -83,10 +83,7 @@ def attack_command(
     ] = TARGETS,
     drawn_by: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the draws for the guesses.")] = 0,
 ) -> None:
-    """Attack a release as someone would who knows people in its original.
-
-    Exit code 1 if an attack succeeds or cannot be ruled out.
-    """
+    """Attack a release as someone would who knows people in its original; code 1 if one succeeds or may succeed."""
     said = context.params
     if is_of_several(context, said["policy_file"]):
         from kanon_sql.evidence.tables import attack_tables

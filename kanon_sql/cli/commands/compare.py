@@ -189,7 +189,7 @@ def lattice_command(
     models: RequestedModels,
     population: str | None,
 ) -> None:
-    """List the minimal nodes of the lattice that satisfy a policy, found by the Incognito algorithm."""
+    """List the minimal nodes of the lattice that satisfy a policy, by Incognito: no node below satisfies it."""
     check_options(context)
     params = context.params
     with _prepared(RequestedPolicy(params, models, population), params) as (prepared, talk):
