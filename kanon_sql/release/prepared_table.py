@@ -136,8 +136,8 @@ class PreparedTable(Closing):
     def anonymize(self, *, progress: Listener | None = None, **settings: Any) -> Release:  # noqa: ANN401 - settings of a Policy, which checks them
         """Return the release of the policy, with some settings changed; it raises as ``anonymize`` does.
 
-        ``settings`` are settings of the search, such as ``algorithm``, ``max_suppressed``, ``measure``, ``weights``,
-        ``time_limit`` and ``seed``; for another k: ``models=[KAnonymity(10)]``.
+        ``settings`` are settings of the search, such as ``k``, ``models``, ``algorithm``, ``max_suppressed``,
+        ``measure``, ``weights``, ``time_limit`` and ``seed``. Another ``k`` leaves the other models as they are.
         """
         release = release_of(self.prepared, self._with(settings), progress or silent)
         release.keeps_source = False
@@ -147,7 +147,12 @@ class PreparedTable(Closing):
         """Return the policy with other settings of the search."""
         if fixed := sorted(_OF_THE_TABLE & {*settings}):
             raise UsageError(f"The table was prepared with {', '.join(fixed)}: to change that, call prepare() again.")
-        return replace(self.policy, **settings)
+        others = {name: value for name, value in settings.items() if name != "k"}
+        if "k" in settings:
+            own = k_apart(settings.get("models", self.policy.models))
+            k = KAnonymity(settings["k"], entity=self.policy.columns.entity)
+            others["models"] = (k, *(model for model in own if not isinstance(model, KAnonymity)))
+        return replace(self.policy, **others)
 
     def lattice(
         self,
@@ -233,7 +238,6 @@ class PreparedTable(Closing):
         limits = list(dict.fromkeys(map(SETTINGS["max_suppressed"].value, given)))
         if not (names and k and limits):
             raise UsageError("There is nothing to compare: name an algorithm, a k and a limit of suppression at least.")
-        others = [model for model in k_apart(self.policy.models) if not isinstance(model, KAnonymity)]
         worth = None
         if good_for is not None:  # labels are looked up by rows
             rows_alone = by_rows(self.prepared, self.policy, tell)
@@ -246,8 +250,7 @@ class PreparedTable(Closing):
             if seconds is not None:
                 left = begun + seconds - time.monotonic()
                 settings["time_limit"] = max(_LEAST_SECONDS, left / (len(wanted) - len(results)))
-            models = (KAnonymity(size, entity=self.policy.columns.entity), *others)
-            own = {**settings, "algorithm": algorithm, "models": models, "max_suppressed": limit}
+            own = {**settings, "algorithm": algorithm, "k": size, "max_suppressed": limit}
             own |= dict.fromkeys({*options_of_others(algorithm), "prove"})
             try:
                 results.append(_compared(self.anonymize(**own), size, worth))

@@ -293,6 +293,19 @@ def test_another_measure_is_minimized_as_incognito_finds_it(adult: Path, measure
         assert release.bound == release.measures[measure] == pytest.approx(best.value)
 
 
+def test_a_prepared_table_takes_another_k_beside_its_other_models() -> None:
+    frame = pd.DataFrame({"q": [row % 4 for row in range(24)], "s": [row % 3 for row in range(24)]})
+    models = [kanon.KAnonymity(2), kanon.DistinctLDiversity(3)]
+    asked: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": ["s"], "hierarchies": {"q": "flat"}}
+    with kanon.prepare(frame, models=models, choice="greedy", algorithm="optimal", **asked) as table:
+        for k, level in ((6, 0), (7, 1)):
+            with table.anonymize(k=k) as release:
+                assert release.levels == {"q": level}
+                assert [(model.name, model.required) for model in release.policy.models] == [
+                    ("k-anonymity", k), ("distinct l-diversity", 3)
+                ]  # fmt: skip
+
+
 def test_what_a_prepared_table_cannot_give_is_refused() -> None:
     frame = pd.DataFrame({"a": [1, 1, 2, 2], "who": [1, 2, 3, 4]})
     with kanon.prepare(frame, quasi_identifiers=["a"], rest="drop") as table:
