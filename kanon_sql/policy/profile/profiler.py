@@ -181,7 +181,7 @@ def _profile(
         reason = f"{says}; {rows:.1f} rows for each, so people are counted by it"
         proposals[entity.name] = Proposal("identifying", proposal.kind, reason)
     for column, role in named.items():
-        proposals[column.name] = replace(proposals[column.name], role=role, reason="you named it")
+        proposals[column.name] = replace(proposals[column.name], role=role, reason="you or the policy named it")
     for name, reason in left_out.items():
         proposals[name] = replace(proposals[name], role="identifying", reason=reason)
     first = figures[columns[0].name]
