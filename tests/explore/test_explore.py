@@ -346,7 +346,7 @@ def test_what_is_not_proven_is_not_called_the_optimum(shared: Explorer) -> None:
         assert f"▲</span> {title}</li>" in found["lattice"]
         text = "\n".join(text.partition("<main")[2] for text in found.values())
         assert ("the optimum" in text) == (algorithm == "optimal")
-        unproven = "<dt>distance from the optimum</dt><dd>not known</dd>"
+        unproven = "<dt>distance from the best</dt><dd>not known</dd>"
         said = "<dt>proven</dt><dd>optimal</dd>" if algorithm == "optimal" else unproven
         assert said in found["levels"]
     assert shared.workspace.base is not None
