@@ -22,7 +22,7 @@ from kanon_sql.engine.time_zones import computing_in
 from kanon_sql.errors import NoSolutionError, TimeLimitError, UnsuitableError, UsageError
 from kanon_sql.models.k_anonymity import KAnonymity
 from kanon_sql.policy.algorithms import ALL_OR_NONE, options_of_others
-from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy
+from kanon_sql.policy.policy import SETTINGS, k_apart, make_policy, models_with_k
 from kanon_sql.policy.weights import in_json, stated_weights
 from kanon_sql.release.anonymize import anonymize, open_requested, release_of
 from kanon_sql.release.utility import WantedUtility, utility_against, utility_settings
@@ -147,12 +147,11 @@ class PreparedTable(Closing):
         """Return the policy with other settings of the search."""
         if fixed := sorted(_OF_THE_TABLE & {*settings}):
             raise UsageError(f"The table was prepared with {', '.join(fixed)}: to change that, call prepare() again.")
-        others = {name: value for name, value in settings.items() if name != "k"}
-        if "k" in settings:
-            own = k_apart(settings.get("models", self.policy.models))
-            k = KAnonymity(settings["k"], entity=self.policy.columns.entity)
-            others["models"] = (k, *(model for model in own if not isinstance(model, KAnonymity)))
-        return replace(self.policy, **others)
+        changed = dict(settings)
+        if "k" in changed:
+            own = [model for model in k_apart(self.policy.models) if not isinstance(model, KAnonymity)]
+            changed["models"] = models_with_k(changed.get("models", own), changed.pop("k"))
+        return replace(self.policy, **changed)
 
     def lattice(
         self,

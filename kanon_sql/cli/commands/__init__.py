@@ -51,7 +51,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "attack": (
         "attack:attack_command",
-        ("Attack a release as someone would who knows people in its original; code 1 if one succeeds or may succeed."),
+        "Attack a release as someone would who knows people in its original; code 1 if one succeeds or may succeed.",
     ),
     "report": (
         "report:report_command",
